@@ -1,0 +1,99 @@
+package operator
+
+import (
+	"context"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"berth/adapters/httpapi"
+	"berth/application/access"
+	"berth/application/fleet"
+	"berth/application/trust"
+	"berth/domain/audit"
+	"berth/domain/fault"
+	"berth/domain/identity"
+	"berth/ports/clock"
+	"berth/ports/store"
+)
+
+// Deps are the use cases behind the operators' API.
+type Deps struct {
+	Version string
+	Fleet   *fleet.Fleet
+	Access  *access.Access
+	Trust   *trust.Trust
+	Store   store.Store // of repeated requests
+	Clock   clock.Clock
+}
+
+// Mount serves the operators' API on an engine.
+func Mount(e *gin.Engine, d Deps) huma.API {
+	repeats := httpapi.Repeats{Store: d.Store, Clock: d.Clock, Scope: func(ctx context.Context) string {
+		return "operator/" + actor(ctx).ID
+	}}
+	api := httpapi.NewAPI(e, httpapi.Audience{
+		Title: "Berth for operators", Prefix: "/api/v1", Version: d.Version,
+		Scheme: &huma.SecurityScheme{Type: "http", Scheme: "bearer", Description: "an operator token"},
+	}, d.authenticate, repeats.Middleware, httpapi.Conditional)
+	d.regions(api)
+	d.nodes(api)
+	d.credentials(api)
+	d.tenants(api)
+	d.devices(api)
+	d.migrations(api)
+	d.keys(api)
+	d.tokens(api)
+	d.audit(api)
+	return api
+}
+
+const roleMeta = "role"
+
+func op(role identity.Role, id, method, path, summary string, status int) huma.Operation {
+	o := httpapi.Op(id, method, "/api/v1"+path, summary, status, map[string]any{roleMeta: role})
+	o.Description = "Role: " + string(role) + "."
+	return o
+}
+
+// showing names what an answer shows once, so that it is not recorded.
+func showing(o huma.Operation, fields ...string) huma.Operation {
+	o.Metadata[httpapi.ShownOnce] = fields
+	return o
+}
+
+type actorKey struct{}
+
+func actor(ctx context.Context) audit.Actor {
+	a, _ := ctx.Value(actorKey{}).(audit.Actor)
+	return a
+}
+
+func (d Deps) authenticate(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		who, err := d.operator(ctx)
+		if err != nil {
+			httpapi.Refuse(api, ctx, err)
+			return
+		}
+		next(httpapi.With(ctx, context.WithValue(ctx.Context(), actorKey{}, who)))
+	}
+}
+
+func (d Deps) operator(ctx huma.Context) (audit.Actor, error) {
+	clear, ok := strings.CutPrefix(ctx.Header("Authorization"), "Bearer ")
+	if !ok {
+		return audit.Actor{}, fault.New(fault.Unauthenticated, "token_missing", "give an operator token").
+			Curable("send Authorization: Bearer <operator token>")
+	}
+	o, err := d.Trust.CheckOperator(ctx.Context(), clear)
+	if err != nil {
+		return audit.Actor{}, err
+	}
+	required, _ := ctx.Operation().Metadata[roleMeta].(identity.Role)
+	if !o.Role.Allows(required) {
+		return audit.Actor{}, fault.New(fault.Forbidden, "role_insufficient", "this takes the role %s", required)
+	}
+	return audit.Actor{Kind: audit.ActorOperator, ID: o.ID, Source: httpapi.Source(ctx)}, nil
+}

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"sort"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+)
+
+// page needs nothing from any other host, so that it works where the control plane is all that can be reached.
+var page = template.Must(template.New("reference").Parse(`<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+code{background:#f2f2f2;padding:.1em .3em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>
+<h1>{{.Title}}</h1><p>OpenAPI 3.1: <a href="{{.Spec}}.json">JSON</a>, <a href="{{.Spec}}.yaml">YAML</a>.
+Errors are RFC 9457 problems; match on the slug in <code>type</code>.</p>
+{{range .Groups}}<h2>{{.Tag}}</h2><table>{{range .Ops}}<tr><td><code>{{.Method}}</code></td><td><code>{{.Path}}</code></td>
+<td>{{.Summary}}</td></tr>{{end}}</table>{{end}}</html>
+`)) //nolint:gochecknoglobals // an immutable template
+
+type referenceGroup struct {
+	Tag string
+	Ops []*huma.Operation
+}
+
+func serveReference(e *gin.Engine, api huma.API, a Audience) {
+	e.GET(a.Prefix+"/docs", func(c *gin.Context) {
+		scopeOf(c.Request.Context()).operation = "reference"
+		var out bytes.Buffer
+		err := page.Execute(&out, map[string]any{
+			"Title": a.Title, "Spec": a.Prefix + "/openapi", "Groups": groups(api.OpenAPI()),
+		})
+		if err != nil {
+			writeProblem(c, err)
+			return
+		}
+		c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		c.Data(http.StatusOK, "text/html; charset=utf-8", out.Bytes())
+	})
+}
+
+func groups(spec *huma.OpenAPI) []referenceGroup {
+	byTag := map[string][]*huma.Operation{}
+	for _, item := range spec.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op != nil {
+				byTag[op.Tags[0]] = append(byTag[op.Tags[0]], op)
+			}
+		}
+	}
+	var out []referenceGroup
+	for tag, ops := range byTag {
+		sort.Slice(ops, func(i, j int) bool { return ops[i].Path+ops[i].Method < ops[j].Path+ops[j].Method })
+		out = append(out, referenceGroup{tag, ops})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Tag < out[j].Tag })
+	return out
+}

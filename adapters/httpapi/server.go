@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"berth/adapters/contract"
+)
+
+// Server is one listener's HTTP server.
+type Server struct {
+	Name     string
+	Listener net.Listener
+	Handler  http.Handler
+	TLS      *tls.Config // nil for a Unix socket or a loopback listener
+	Log      *slog.Logger
+	MaxConns int // connections at once; 0 is 10,000
+}
+
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 15 * time.Second
+	writeTimeout  = (contract.MaxWait + 15) * time.Second // longer than the longest long poll
+	idleTimeout   = 2 * time.Minute
+)
+
+// Run serves until ctx ends, then takes no new request, lets those it accepted finish within grace, and returns.
+func (s *Server) Run(ctx context.Context, grace time.Duration) error {
+	stopping := make(chan struct{})
+	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, (<-chan struct{})(stopping))
+	server := &http.Server{
+		Handler: s.Handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: contract.MaxHeader, TLSConfig: s.TLS,
+		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return base },
+	}
+	most := s.MaxConns
+	if most == 0 {
+		most = 10_000
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- s.serve(server, netutil.LimitListener(s.Listener, most)) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	// Long polls end at once, so that a stop does not wait for them; whatever else runs keeps its context.
+	close(stopping)
+	err := server.Shutdown(stop)
+	<-failed
+	return err
+}
+
+func (s *Server) serve(server *http.Server, l net.Listener) error {
+	var err error
+	if s.TLS != nil {
+		err = server.ServeTLS(l, "", "")
+	} else {
+		err = server.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+type stoppingKey struct{}
+
+// Waiting bounds a long poll: its context ends after wait, when the client leaves, or when the server begins to stop,
+// so that a stop waits for no poll. The work of a request uses the request's own context.
+func Waiting(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	bounded, cancel := context.WithTimeout(ctx, wait)
+	stopping, ok := ctx.Value(stoppingKey{}).(<-chan struct{})
+	if !ok {
+		return bounded, cancel
+	}
+	go func() {
+		select {
+		case <-stopping:
+			cancel()
+		case <-bounded.Done():
+		}
+	}()
+	return bounded, cancel
+}

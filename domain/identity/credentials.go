@@ -1,0 +1,133 @@
+package identity
+
+import (
+	"slices"
+	"time"
+
+	"berth/domain/fault"
+	"berth/domain/ident"
+)
+
+// Credentials are all certificates that were admitted for one node. At most one is current.
+type Credentials struct {
+	node string
+	all  []*Credential
+}
+
+// Admission is a certificate that was signed for a node and is to be admitted.
+type Admission struct {
+	SPIFFEID    SPIFFEID
+	Fingerprint string
+	IssuedAt    time.Time
+	ExpiresAt   time.Time
+	AdmittedBy  string
+}
+
+// CredentialsOf makes the set of a node's credentials of what is stored, in any order; those of other nodes are left
+// out. An empty set is that of a node which never enrolled. The set works on copies: whatever it changes it returns, to
+// be stored in the same transaction.
+func CredentialsOf(node string, stored []*Credential) *Credentials {
+	set := &Credentials{node: node}
+	for _, c := range stored {
+		if c.record.Node == node {
+			set.all = append(set.all, RestoreCredential(c.record))
+		}
+	}
+	return set
+}
+
+// All returns copies of the credentials, in the order in which they were given and admitted.
+func (s *Credentials) All() []*Credential {
+	out := make([]*Credential, 0, len(s.all))
+	for _, c := range s.all {
+		out = append(out, RestoreCredential(c.record))
+	}
+	return out
+}
+
+// Find returns a copy of the credential with a fingerprint; nil where there is none.
+func (s *Credentials) Find(fingerprint string) *Credential {
+	c := s.find(fingerprint)
+	if c == nil {
+		return nil
+	}
+	return RestoreCredential(c.record)
+}
+
+func (s *Credentials) find(fingerprint string) *Credential {
+	i := slices.IndexFunc(s.all, func(c *Credential) bool { return c.record.Fingerprint == fingerprint })
+	if i < 0 {
+		return nil
+	}
+	return s.all[i]
+}
+
+// Admit adds a certificate as prepared and returns it; nothing else changes, so that an answer which is lost locks
+// nobody out (I5). Admitting the same again changes nothing and returns nil. Invalid, each problem named:
+// fingerprint_malformed, validity_invalid, text_out_of_bounds; Forbidden credential_of_another_node; AlreadyExists
+// credential_exists where the fingerprint is taken by a certificate that is not the same.
+func (s *Credentials) Admit(a Admission, now time.Time) (added *Credential, err error) {
+	if a.SPIFFEID.IsZero() || a.SPIFFEID.Node() != s.node {
+		return nil, forbidden("credential_of_another_node", "the certificate names another node")
+	}
+	record := CredentialRecord{
+		Node: s.node, SPIFFEID: a.SPIFFEID.String(), Fingerprint: a.Fingerprint, State: CredentialPrepared,
+		IssuedAt: ident.Instant(a.IssuedAt), ExpiresAt: ident.Instant(a.ExpiresAt), AdmittedBy: a.AdmittedBy,
+	}
+	if err := fault.All(
+		CheckFingerprint("fingerprint", record.Fingerprint),
+		checkPeriod("expires_at", record.IssuedAt, record.ExpiresAt, now),
+		checkText("admitted_by", record.AdmittedBy, maxNote),
+	); err != nil {
+		return nil, err
+	}
+	if known := s.find(record.Fingerprint); known != nil {
+		return nil, known.checkSame(record)
+	}
+	s.all = append(s.all, RestoreCredential(record))
+	return RestoreCredential(record), nil
+}
+
+func (c *Credential) checkSame(other CredentialRecord) error {
+	known := c.record
+	if known.SPIFFEID == other.SPIFFEID && known.AdmittedBy == other.AdmittedBy &&
+		known.IssuedAt.Equal(other.IssuedAt) && known.ExpiresAt.Equal(other.ExpiresAt) {
+		return nil
+	}
+	return fault.New(fault.AlreadyExists, "credential_exists", "a certificate with this fingerprint was admitted otherwise")
+}
+
+// Use records that a node showed a certificate and returns what that changed. The first use of a prepared one makes it
+// current; the one that was current is superseded at that moment and not before, and so is every prepared one issued
+// earlier. A later use changes nothing. Refused as CheckCredential refuses.
+func (s *Credentials) Use(fingerprint string, now time.Time) (changed []*Credential, err error) {
+	used := s.find(fingerprint)
+	if used == nil {
+		return nil, unauthenticated("credential_unknown", "no such certificate was admitted")
+	}
+	if first, err := used.use(now); !first {
+		return nil, err
+	}
+	changed = append(changed, RestoreCredential(used.record))
+	for _, c := range s.all {
+		earlier := c.record.IssuedAt.Before(used.record.IssuedAt)
+		outdated := c != used && (c.record.State == CredentialCurrent || earlier)
+		if outdated && c.step(credentialReplace) {
+			changed = append(changed, RestoreCredential(c.record))
+		}
+	}
+	return changed, nil
+}
+
+// Revoke ends a certificate at once, as Credential.Revoke, and returns it where that changed it. NotFound
+// credential_not_found.
+func (s *Credentials) Revoke(fingerprint string, now time.Time, reason string) (changed *Credential, err error) {
+	c := s.find(fingerprint)
+	if c == nil {
+		return nil, fault.New(fault.NotFound, "credential_not_found", "the node has no such certificate")
+	}
+	if ended, err := c.Revoke(now, reason); !ended {
+		return nil, err
+	}
+	return RestoreCredential(c.record), nil
+}

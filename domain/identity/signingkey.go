@@ -1,0 +1,183 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"time"
+
+	"berth/domain/fault"
+	"berth/domain/ident"
+)
+
+// KeyPurpose is what a signing key signs; a key has exactly one (I9).
+type KeyPurpose string
+
+// The purposes.
+const (
+	KeyForDeviceTokens     KeyPurpose = "device-token"
+	KeyForDesiredState     KeyPurpose = "desired-state"
+	KeyForPackages         KeyPurpose = "package"
+	KeyForBackupManifests  KeyPurpose = "backup-manifest"
+	KeyForCA               KeyPurpose = "ca"
+	KeyForAuditCheckpoints KeyPurpose = "audit-checkpoint"
+)
+
+// KeyPurposes returns every purpose, in a fixed order.
+func KeyPurposes() []KeyPurpose {
+	return []KeyPurpose{
+		KeyForDeviceTokens, KeyForDesiredState, KeyForPackages, KeyForBackupManifests, KeyForCA, KeyForAuditCheckpoints,
+	}
+}
+
+// KeyState is where a signing key stands in its life (I6).
+type KeyState string
+
+// The states. Compromised is final; retired can only turn out compromised.
+const (
+	KeyPending     KeyState = "pending"  // published ahead, signs nothing yet
+	KeyActive      KeyState = "active"   // signs; at most one a purpose
+	KeyRetiring    KeyState = "retiring" // signs nothing more, what it signed is still good
+	KeyRetired     KeyState = "retired"
+	KeyCompromised KeyState = "compromised"
+)
+
+type keyEvent string
+
+const (
+	keyActivate   keyEvent = "activate"
+	keyRetire     keyEvent = "retire"
+	keyEnd        keyEvent = "end"
+	keyCompromise keyEvent = "compromise"
+)
+
+// A pending key ends without having signed when its time to sign passed, or a later key took over before it.
+//
+//nolint:gochecknoglobals // an immutable table
+var keyEdges = []edge[KeyState, keyEvent]{
+	{KeyPending, keyActivate, KeyActive},
+	{KeyActive, keyRetire, KeyRetiring},
+	{KeyRetiring, keyEnd, KeyRetired},
+	{KeyPending, keyEnd, KeyRetired},
+	{KeyPending, keyCompromise, KeyCompromised},
+	{KeyActive, keyCompromise, KeyCompromised},
+	{KeyRetiring, keyCompromise, KeyCompromised},
+	{KeyRetired, keyCompromise, KeyCompromised},
+}
+
+// SigningKeyDiagram returns the state diagram of a signing key.
+func SigningKeyDiagram() []Edge { return diagram(keyEdges) }
+
+// SigningKeyRecord is what is kept of a signing key: never its private half, which stays where Ref says.
+type SigningKeyRecord struct {
+	KID         string
+	Purpose     KeyPurpose
+	PublicKey   []byte // Ed25519, 32 bytes
+	Ref         string // the private key's name in the KMS
+	State       KeyState
+	NotBefore   time.Time // from here on it may sign, and what it signed is accepted
+	SignUntil   time.Time // it signs nothing from here on
+	VerifyUntil time.Time // nothing it signed is accepted from here on
+	CreatedAt   time.Time
+	EndedAt     time.Time // when it was retired or found compromised; zero before
+}
+
+// SigningKey is one key of a KeyRing.
+type SigningKey struct{ record SigningKeyRecord }
+
+// NewKey names a key that was made in the KMS. NotBefore comes from Action.NotBefore or Windows.NotBefore.
+type NewKey struct {
+	KID       string // 1 to 128 of A-Z, a-z, 0-9, '-' and '_'
+	Purpose   KeyPurpose
+	PublicKey []byte
+	Ref       string
+	NotBefore time.Time
+}
+
+// NewSigningKey makes a pending key whose times are set once, from its not-before and the windows. Invalid, each
+// problem named: kid_malformed, key_purpose_unknown, public_key_malformed, text_out_of_bounds, key_windows_invalid,
+// validity_invalid (no not-before, or one so far back that the key could not sign any more).
+func NewSigningKey(k NewKey, w Windows, now time.Time) (*SigningKey, error) {
+	now = ident.Instant(now)
+	notBefore := ident.Instant(k.NotBefore)
+	signUntil := ident.Instant(notBefore.Add(w.Skew + w.SignFor))
+	if err := fault.All(
+		unless(validKID(k.KID), "kid_malformed", "a kid is 1 to 128 of A-Z, a-z, 0-9, '-' and '_'", "kid"),
+		unless(knownPurpose(k.Purpose), "key_purpose_unknown", "no key has this purpose", "purpose"),
+		unless(len(k.PublicKey) == ed25519.PublicKeySize, "public_key_malformed",
+			"an Ed25519 public key has 32 bytes", "public_key"),
+		checkText("ref", k.Ref, maxNote),
+		w.check(),
+		checkPeriod("not_before", notBefore, signUntil, now),
+	); err != nil {
+		return nil, err
+	}
+	return &SigningKey{SigningKeyRecord{
+		KID: k.KID, Purpose: k.Purpose, PublicKey: bytes.Clone(k.PublicKey), Ref: k.Ref, State: KeyPending,
+		NotBefore: notBefore, SignUntil: signUntil, VerifyUntil: ident.Instant(signUntil.Add(w.VerifyAfter)), CreatedAt: now,
+	}}, nil
+}
+
+// RestoreSigningKey makes a key of what was stored.
+func RestoreSigningKey(record SigningKeyRecord) *SigningKey {
+	record.PublicKey = bytes.Clone(record.PublicKey)
+	return &SigningKey{record}
+}
+
+// Record returns what is to be stored.
+func (k *SigningKey) Record() SigningKeyRecord {
+	r := k.record
+	r.PublicKey = bytes.Clone(r.PublicKey)
+	return r
+}
+
+// State returns where the key stands, whatever its windows.
+func (k *SigningKey) State() KeyState { return k.record.State }
+
+func (k *SigningKey) inSigningWindow(now time.Time) bool {
+	return !now.Before(k.record.NotBefore) && now.Before(k.record.SignUntil)
+}
+
+// later orders keys by when they may begin to sign; a key never follows itself.
+func (k *SigningKey) later(than *SigningKey) bool {
+	if c := k.record.NotBefore.Compare(than.record.NotBefore); c != 0 {
+		return c > 0
+	}
+	return k.record.KID > than.record.KID
+}
+
+func (k *SigningKey) step(event keyEvent, now time.Time) error {
+	next, ok := step(keyEdges, k.record.State, event)
+	if !ok {
+		return keyRefused("a key that is %s cannot %s", k.record.State, event)
+	}
+	k.record.State = next
+	if (event == keyEnd || event == keyCompromise) && k.record.EndedAt.IsZero() {
+		k.record.EndedAt = ident.Instant(now)
+	}
+	return nil
+}
+
+func keyRefused(format string, args ...any) *fault.Error {
+	return fault.New(fault.Conflict, "key_transition_refused", format, args...)
+}
+
+func knownPurpose(p KeyPurpose) bool {
+	for _, known := range KeyPurposes() {
+		if p == known {
+			return true
+		}
+	}
+	return false
+}
+
+func validKID(kid string) bool {
+	if kid == "" || len(kid) > 128 {
+		return false
+	}
+	for i := range len(kid) {
+		if c := kid[i]; !lowerAlphanumeric(c) && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package placement
+
+import (
+	"time"
+
+	"berth/domain/fault"
+)
+
+// Held is what a node knows of a tenant's placement: the last snapshot it accepted. AskedAt is the node's monotonic
+// clock when the request for it was sent.
+type Held struct {
+	Node       string
+	Generation int64
+	Version    int64
+	State      State
+	LeaseEpoch int64 // of the node that asked, as the snapshot carried it
+	AskedAt    time.Duration
+}
+
+// Accepts says whether an answer may replace what is held: a node never accepts a lower generation, nor a lower version
+// at the same one (P15, A3).
+func (h Held) Accepts(next Held) bool {
+	if next.Generation != h.Generation {
+		return next.Generation > h.Generation
+	}
+	return next.Version >= h.Version
+}
+
+// Granted is the node's own count of its lease: what the last answered beat gave, from when that beat was sent (P9).
+type Granted struct {
+	Epoch  int64
+	SentAt time.Duration
+	For    time.Duration
+}
+
+// Copy is a tenant's copy on disk (P16).
+type Copy struct {
+	Present      bool
+	Stamp        int64 // the generation at which it may be written
+	Fenced       bool
+	FenceVersion int64 // the placement version at which the fence was set (P15)
+}
+
+// Unfences says whether what is held lifts the copy's fence: a higher version only (P6, P15).
+func (c Copy) Unfences(self string, h Held) bool {
+	return c.Present && c.Stamp == h.Generation && h.Node == self && (h.State == Active || h.State == Draining) &&
+		h.Version > c.FenceVersion
+}
+
+// Warrant is all that a node's right to write rests on (P8, P16).
+type Warrant struct {
+	Self    string
+	Held    Held
+	Granted Granted
+	Copy    Copy
+	Bound   time.Duration // the oldest a snapshot may be (A6)
+}
+
+// Recheck is Check once more, after the commit of a write and before its acknowledgement (P8), for the generation at
+// which the write began: a node that lost the tenant and got it back meanwhile may hold a copy without that write.
+// Faults: those of Check; Unavailable generation_changed.
+func (w Warrant) Recheck(generation int64, now time.Duration) error {
+	if err := w.Check(now); err != nil {
+		return err
+	}
+	if w.Held.Generation != generation {
+		return fault.New(fault.Unavailable, "generation_changed", "the write was committed at an earlier generation")
+	}
+	return nil
+}
+
+// Check permits a write at the monotonic instant now, or says why not. It is asked before a write begins; Recheck is
+// asked before its acknowledgement. Faults: Unavailable not_holder, lease_run_out, lease_epoch_changed,
+// snapshot_too_old, copy_missing, copy_stamp_differs, copy_fenced.
+func (w Warrant) Check(now time.Duration) error {
+	deny := func(slug, why string) error { return fault.New(fault.Unavailable, slug, "%s", why) }
+	switch {
+	case w.Held.Node != w.Self || (w.Held.State != Active && w.Held.State != Draining):
+		return deny("not_holder", "the last snapshot does not name this node as the writer")
+	case w.Granted.For <= 0 || now-w.Granted.SentAt >= w.Granted.For:
+		return deny("lease_run_out", "the node lease ran out")
+	case w.Granted.Epoch != w.Held.LeaseEpoch:
+		return deny("lease_epoch_changed", "the snapshot was asked for under an earlier lease")
+	case now-w.Held.AskedAt >= w.Bound:
+		return deny("snapshot_too_old", "the snapshot is older than its bound")
+	case !w.Copy.Present:
+		return deny("copy_missing", "there is no copy on this node")
+	case w.Copy.Stamp != w.Held.Generation:
+		return deny("copy_stamp_differs", "the copy on disk is of another generation")
+	case w.Copy.Fenced:
+		return deny("copy_fenced", "the copy is fenced")
+	}
+	return nil
+}
