@@ -36,10 +36,10 @@ func NewEngine(o EngineOptions) *gin.Engine {
 	_ = e.SetTrustedProxies(nil) // can not fail for an empty list
 	e.Use(enter(o), survive())
 	e.NoRoute(func(c *gin.Context) {
-		writeProblem(c, fault.New(fault.NotFound, "path_unknown", "there is nothing at this path"))
+		Problem(c, fault.New(fault.NotFound, "path_unknown", "there is nothing at this path"))
 	})
 	e.NoMethod(func(c *gin.Context) {
-		writeProblem(c, statusFault{
+		Problem(c, statusFault{
 			fault.New(fault.Invalid, "method_not_allowed", "this path does not take %s", c.Request.Method), http.StatusMethodNotAllowed,
 		})
 	})
@@ -58,7 +58,7 @@ func enter(o EngineOptions) gin.HandlerFunc {
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, contract.MaxBody)
 		start := time.Now()
 		if err := identity.CheckTarget(c.Request.RequestURI); err != nil {
-			writeProblem(c, err)
+			Problem(c, err)
 		} else {
 			c.Next()
 		}
@@ -77,15 +77,15 @@ func survive() gin.HandlerFunc {
 					panic(r)
 				}
 				Log(c.Request.Context()).Error("a handler panicked", "panic", r, "stack", string(debug.Stack()))
-				writeProblem(c, fault.New(fault.Internal, "internal", "panic"))
+				Problem(c, fault.New(fault.Internal, "internal", "panic"))
 			}
 		}()
 		c.Next()
 	}
 }
 
-// writeProblem answers outside of Huma.
-func writeProblem(c *gin.Context, err error) {
+// Problem answers outside of Huma.
+func Problem(c *gin.Context, err error) {
 	c.Abort()
 	s := scopeOf(c.Request.Context())
 	a := toAnswer(err)

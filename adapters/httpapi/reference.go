@@ -34,7 +34,7 @@ func serveReference(e *gin.Engine, api huma.API, a Audience) {
 			"Title": a.Title, "Spec": a.Prefix + "/openapi", "Groups": groups(api.OpenAPI()),
 		})
 		if err != nil {
-			writeProblem(c, err)
+			Problem(c, err)
 			return
 		}
 		c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")

@@ -16,8 +16,8 @@ type AbortMigrationRequest struct {
 }
 
 // AbortMigration returns the tenant to its source at the same generation (P6). One that is aborted already is returned
-// as it is. Faults: NotFound migration_not_found; Conflict migration_state_conflict once it passed the switch, or ended
-// otherwise.
+// as it is. Faults: NotFound migration_not_found; Conflict migration_state_conflict once it passed the switch,
+// migration_superseded once it ended otherwise.
 func (f *Fleet) AbortMigration(ctx context.Context, in AbortMigrationRequest) (*placement.Migration, error) {
 	var aborted *placement.Migration
 	err := f.commit(ctx, in.Actor, store.Ticket{}, func(ctx context.Context, w *work) (err error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"testing"
+	"sync/atomic"
 	"time"
 
 	"berth/application/fleet"
@@ -34,7 +34,7 @@ type world struct {
 	mem   *storetest.Memory
 	clock *clocktest.Fake
 	hints *hints
-	nonce *int
+	nonce *atomic.Int64
 	seq   map[string]int64 // the last beat of each node
 	gen   map[string]int64 // its heartbeat generation
 }
@@ -47,7 +47,7 @@ var (
 func newWorld(t tb) *world {
 	w := &world{
 		t: t, ctx: context.Background(), mem: storetest.NewMemory(), clock: clocktest.New(noon), hints: newHints(),
-		nonce: new(int), seq: map[string]int64{}, gen: map[string]int64{},
+		nonce: new(atomic.Int64), seq: map[string]int64{}, gen: map[string]int64{},
 	}
 	settings := fleet.DefaultSettings("example.test")
 	w.Fleet = &fleet.Fleet{Store: w.mem, Clock: w.clock, IDs: idstest.New(1), Hints: w.hints, Settings: settings}
@@ -176,8 +176,7 @@ func caller(node string) identity.Caller {
 }
 
 func (w *world) ticket() store.Ticket {
-	*w.nonce++
-	return store.Ticket{Scope: "ingress-1", Nonce: fmt.Sprint("n", *w.nonce), ExpiresAt: w.clock.Now().Add(time.Minute)}
+	return store.Ticket{Scope: "ingress-1", Nonce: fmt.Sprint("n", w.nonce.Add(1)), ExpiresAt: w.clock.Now().Add(time.Minute)}
 }
 
 func (w *world) view(fn func(ctx context.Context, r *store.Roles) error) {
@@ -235,7 +234,11 @@ func (w *world) backup(tenant string) (out *placement.Backup) {
 // entries is the whole audit log, whose chain has been verified.
 func (w *world) entries() (out []audit.Entry) {
 	w.t.Helper()
+	var head audit.Head
 	w.view(func(ctx context.Context, r *store.Roles) (err error) {
+		if head, err = r.Audit.Head(ctx); err != nil {
+			return err
+		}
 		for {
 			page, err := r.Audit.Range(ctx, int64(len(out)), 1000)
 			if err != nil || len(page) == 0 {
@@ -244,7 +247,7 @@ func (w *world) entries() (out []audit.Entry) {
 			out = append(out, page...)
 		}
 	})
-	w.must(audit.Verify(audit.Head{}, out))
+	w.must(audit.Verify(head, out))
 	return out
 }
 
@@ -275,10 +278,4 @@ func (w *world) lapseOf(node string, others ...string) {
 	if !w.lease(node).Lapsed {
 		w.t.Fatalf("the lease of node %s still runs", node)
 	}
-}
-
-func newT(t *testing.T) *testing.T {
-	t.Helper()
-	t.Parallel()
-	return t
 }

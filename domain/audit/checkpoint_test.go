@@ -44,10 +44,11 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 	negative := audit.Checkpoint{Sequence: -1, Time: at(1)}.Bytes()
 	huge := audit.Checkpoint{Sequence: 1 << 53, Time: at(1)}.Bytes()
+	distant := audit.Checkpoint{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}.Bytes()
 	early := audit.Checkpoint{Time: time.Unix(-1, 0)}.Bytes()
 	for i, b := range [][]byte{
 		nil, sound[:last], append(bytes.Clone(sound), 0), set(0, 1), set(9, 'B'), set(last-7, 0x80), set(last-3, 0xff),
-		set(last-15, 0x7f), negative, huge, early,
+		set(last-15, 0x7f), negative, huge, early, distant,
 	} {
 		if c, err := audit.ParseCheckpoint(b); fault.SlugOf(err) != "audit_checkpoint_malformed" {
 			t.Errorf("case %d: read %+v, %v", i, c, err)

@@ -20,7 +20,7 @@ const (
 	OpPoll             Operation = "poll" // the request as a whole; each entry is judged as OpDelta
 	OpPeers            Operation = "peers"
 	OpSigningKeys      Operation = "signing_keys"
-	OpRotateCredential Operation = "rotate_credential"
+	OpRotateCredential Operation = "rotate_credential" //nolint:gosec // the name of an operation, not a credential
 	OpPurgeAttest      Operation = "purge_attest"
 
 	OpRoute        Operation = "route"

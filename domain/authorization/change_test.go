@@ -1,6 +1,7 @@
 package authorization_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -60,12 +61,20 @@ func TestDeltaFromTornLog(t *testing.T) {
 		"from another revision": whole[2:],
 	}
 	for i := range whole {
-		torn["without part "+string(rune('0'+i))] = slices.Delete(slices.Clone(whole), i, i+1)
-		torn["cut after part "+string(rune('0'+i))] = whole[:i]
+		torn[fmt.Sprint("without part ", i)] = slices.Delete(slices.Clone(whole), i, i+1)
+		torn[fmt.Sprint("cut before part ", i)] = whole[:i]
 	}
-	zero := slices.Clone(whole)
-	zero[0].Parts = 0
-	torn["a part of none"] = zero
+	swapped := slices.Clone(whole)
+	swapped[3], swapped[4] = swapped[4], swapped[3]
+	torn["parts in disorder"] = swapped
+	for name, parts := range map[string]int{"a part of none": 0, "a part of fewer": 1, "a part of more": 9} {
+		for i := range whole {
+			odd := slices.Clone(whole)
+			if odd[i].Parts = parts; parts != whole[i].Parts {
+				torn[fmt.Sprint(name, " at ", i)] = odd
+			}
+		}
+	}
 	for name, changes := range torn {
 		if _, err := authorization.DeltaSince(w.tenant, 1, 1, changes); fault.SlugOf(err) != "delta_unavailable" {
 			t.Errorf("%s: %v", name, err)

@@ -32,17 +32,23 @@ func TestRevoke(t *testing.T) {
 			t.Errorf("a handle is %+v", h)
 		}
 	}
-	for i, c := range r.Changes {
-		if c.Revision != r.Revision || c.Part != i+1 || c.Parts != 3 {
-			t.Errorf("change %d is %+v", i, c)
-		}
-	}
+	checkParts(t, r.Changes, r.Revision)
 	after := w.tenant.Record()
 	if after.Owners != 1 || after.Principals != 1 || after.Handles != 1 || after.Routes != 1 {
 		t.Errorf("the head counts %+v", after)
 	}
 	if !asker.Active() || w.handles[id(asker)][0].Record().Status != authorization.Active {
 		t.Error("somebody else was revoked too")
+	}
+}
+
+// checkParts checks that the changes are all of one revision and number its parts.
+func checkParts(t *testing.T, changes []authorization.Change, revision int64) {
+	t.Helper()
+	for i, c := range changes {
+		if c.Revision != revision || c.Part != i+1 || c.Parts != len(changes) {
+			t.Errorf("change %d is %+v", i, c)
+		}
 	}
 }
 

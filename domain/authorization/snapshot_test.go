@@ -117,6 +117,30 @@ func TestTornSnapshot(t *testing.T) {
 	wantNone(t, err)
 }
 
+// Records that are newer than their head are found out also where what was revoked and what was added even out.
+func TestTornSnapshotThatCountsRight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.mustAdmit(authorization.Owner, 1), w.mustAdmit(authorization.Member, 1)
+	head := authorization.RestoreTenant(w.tenant.Record())
+	before := authorization.RestorePrincipal(b.Record())
+	_, err := w.revoke(b, authorization.ByOperator("ada"))
+	wantNone(t, err)
+	wantNone(t, w.grant(a, 1))
+	_, err = head.Snapshot(ownerPlace(), []*authorization.Principal{a, before}, w.allHandles(), w.routes)
+	wantSlug(t, err, fault.Internal, "snapshot_torn")
+
+	c := w.mustAdmit(authorization.Member, 0)
+	handles := append(w.handles[id(a)], w.handles[id(c)]...)
+	_, err = head.Snapshot(ownerPlace(), []*authorization.Principal{a, b, c}, handles, w.routes)
+	wantSlug(t, err, fault.Internal, "snapshot_torn")
+
+	owners := w.tenant.Record()
+	owners.Owners++
+	_, err = authorization.RestoreTenant(owners).Snapshot(ownerPlace(), w.principals, w.allHandles(), w.routes)
+	wantSlug(t, err, fault.Internal, "snapshot_torn")
+}
+
 // The holder that asks with another generation than the present one is told (A2).
 func TestCheckGeneration(t *testing.T) {
 	t.Parallel()

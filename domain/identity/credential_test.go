@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,15 +24,19 @@ func admission(t tester, n int, issued time.Time) identity.Admission {
 
 func admit(t tester, set *identity.Credentials, n int, issued time.Time) {
 	t.Helper()
-	changed, err := set.Admit(admission(t, n, issued), issued)
-	if err != nil || !changed {
-		t.Fatalf("credential %d was not admitted: %v", n, err)
+	added, err := set.Admit(admission(t, n, issued), issued)
+	if err != nil || added == nil || added.Record() != set.Find(fingerprint(n)).Record() {
+		t.Fatalf("credential %d was admitted as %+v, %v", n, added, err)
 	}
 }
 
 func use(t tester, set *identity.Credentials, n int, now time.Time) {
 	t.Helper()
 	must(t, errOf(set.Use(fingerprint(n), now)))
+}
+
+func credentialsOf(records ...identity.CredentialRecord) *identity.Credentials {
+	return identity.RestoreCredentials("n1", records)
 }
 
 func stateOf(set *identity.Credentials, n int) identity.CredentialState {
@@ -54,13 +59,15 @@ func TestCredentialDiagram(t *testing.T) {
 func TestCredentialEveryStateAndEvent(t *testing.T) {
 	t.Parallel()
 	now := start().Add(time.Hour)
-	events := map[string]func(*identity.Credentials) (bool, error){
-		"use":    func(s *identity.Credentials) (bool, error) { return s.Use(fingerprint(1), now) },
-		"revoke": func(s *identity.Credentials) (bool, error) { return s.Revoke(fingerprint(1), now, "lost") },
-		"replace": func(s *identity.Credentials) (bool, error) { // the other side of a later one's first use
-			before := stateOf(s, 1)
-			_, err := s.Use(fingerprint(2), now)
-			return stateOf(s, 1) != before, err
+	events := map[string]func(*identity.Credentials) ([]*identity.Credential, error){
+		"use": func(s *identity.Credentials) ([]*identity.Credential, error) { return s.Use(fingerprint(1), now) },
+		"revoke": func(s *identity.Credentials) ([]*identity.Credential, error) {
+			c, err := s.Revoke(fingerprint(1), now, "lost")
+			return slices.DeleteFunc([]*identity.Credential{c}, func(c *identity.Credential) bool { return c == nil }), err
+		},
+		"replace": func(s *identity.Credentials) ([]*identity.Credential, error) { // what a later one's first use does to it
+			changed, err := s.Use(fingerprint(2), now)
+			return changed[1:], err
 		},
 	}
 	want := map[string]identity.CredentialState{}
@@ -74,14 +81,15 @@ func TestCredentialEveryStateAndEvent(t *testing.T) {
 			record := recordIn(t, state)
 			later := recordIn(t, identity.CredentialPrepared)
 			later.Fingerprint, later.IssuedAt = fingerprint(2), record.IssuedAt.Add(time.Minute)
-			set := identity.RestoreCredentials("n1", []identity.CredentialRecord{record, later})
+			set := credentialsOf(record, later)
 			changed, err := event(set)
+			after := set.Records()[0]
 			to, allowed := want[string(state)+" "+name]
-			if changed != allowed || changed && (err != nil || stateOf(set, 1) != to) {
-				t.Errorf("%s %s: changed %v to %s, %v", state, name, changed, stateOf(set, 1), err)
-			}
-			if !allowed && set.Records()[0] != record {
-				t.Errorf("%s %s: a refusal changed the record", state, name)
+			switch {
+			case allowed && (err != nil || after.State != to || len(changed) != 1 || changed[0].Record() != after):
+				t.Errorf("%s %s: %s, %v, returned %+v", state, name, after.State, err, changed)
+			case !allowed && (len(changed) != 0 || after != record):
+				t.Errorf("%s %s: changed to %+v", state, name, after)
 			}
 		}
 	}
@@ -118,6 +126,9 @@ func TestCheckCredential(t *testing.T) {
 	for _, other := range []identity.SPIFFEID{{}, relayID(t, "us", "n1"), relayID(t, "eu", "n2"), foreign} {
 		wantFault(t, check(identity.CredentialCurrent, other, begin), fault.Forbidden, "credential_of_another_node")
 	}
+	torn := recordIn(t, identity.CredentialCurrent)
+	torn.Node = "n2"
+	wantFault(t, identity.CheckCredential(identity.RestoreCredential(torn), caller, begin), fault.Forbidden, "credential_of_another_node")
 	empty := identity.RestoreCredential(identity.CredentialRecord{State: identity.CredentialCurrent})
 	wantFault(t, identity.CheckCredential(empty, identity.SPIFFEID{}, begin), fault.Forbidden, "credential_of_another_node")
 }
@@ -135,18 +146,19 @@ func TestAdmitValidates(t *testing.T) {
 		{fault.Invalid, "validity_invalid", func(a *identity.Admission) { a.IssuedAt = time.Time{} }},
 		{fault.Invalid, "validity_invalid", func(a *identity.Admission) { a.ExpiresAt = a.IssuedAt }},
 		{fault.Invalid, "validity_invalid", func(a *identity.Admission) { a.ExpiresAt = a.IssuedAt.Add(-time.Hour) }},
+		{fault.Invalid, "validity_invalid", func(a *identity.Admission) { a.IssuedAt, a.ExpiresAt = now.Add(1e9), now.Add(1e9) }},
 		{fault.Invalid, "validity_invalid", func(a *identity.Admission) { a.IssuedAt, a.ExpiresAt = now.Add(-time.Hour), now }},
 		{fault.Invalid, "fingerprint_malformed", func(a *identity.Admission) { a.Fingerprint = "AB:CD" }},
 		{fault.Invalid, "text_out_of_bounds", func(a *identity.Admission) { a.AdmittedBy = "" }},
 		{fault.Forbidden, "credential_of_another_node", func(a *identity.Admission) { a.SPIFFEID = relayID(t, "eu", "n2") }},
 		{fault.Forbidden, "credential_of_another_node", func(a *identity.Admission) { a.SPIFFEID = identity.SPIFFEID{} }},
 	} {
-		set := identity.RestoreCredentials("n1", nil)
+		set := credentialsOf()
 		a := admission(t, 1, now)
 		c.change(&a)
-		changed, err := set.Admit(a, now)
-		if fault.SlugOf(err) != c.slug || fault.KindOf(err) != c.kind || changed || len(set.Records()) != 0 {
-			t.Errorf("case %d: %v, %v", i, changed, err)
+		added, err := set.Admit(a, now)
+		if fault.SlugOf(err) != c.slug || fault.KindOf(err) != c.kind || added != nil || len(set.Records()) != 0 {
+			t.Errorf("case %d: %v, %v", i, added, err)
 		}
 	}
 }
@@ -154,13 +166,13 @@ func TestAdmitValidates(t *testing.T) {
 // Admitting the same certificate again changes nothing; the same fingerprint with other words is refused.
 func TestAdmitIsIdempotent(t *testing.T) {
 	t.Parallel()
-	set := identity.RestoreCredentials("n1", nil)
+	set := credentialsOf()
 	admit(t, set, 1, start())
 	use(t, set, 1, start())
-	before := set.Records()[0]
-	changed, err := set.Admit(admission(t, 1, start()), start().Add(time.Hour))
-	if changed || err != nil || len(set.Records()) != 1 || set.Records()[0] != before {
-		t.Errorf("admitted twice: %v, %v, %+v", changed, err, set.Records())
+	before := set.Records()
+	added, err := set.Admit(admission(t, 1, start()), start().Add(time.Hour))
+	if added != nil || err != nil || !slices.Equal(set.Records(), before) {
+		t.Errorf("admitted twice: %v, %v, %+v", added, err, set.Records())
 	}
 	other := admission(t, 1, start())
 	other.ExpiresAt = other.ExpiresAt.Add(time.Hour)
@@ -170,7 +182,7 @@ func TestAdmitIsIdempotent(t *testing.T) {
 // Revocation is immediate and told once; an unknown certificate and an empty reason are refused.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
-	set := identity.RestoreCredentials("n1", nil)
+	set := credentialsOf()
 	admit(t, set, 1, start())
 	use(t, set, 1, start())
 	now := start().Add(time.Minute)
@@ -179,11 +191,11 @@ func TestRevoke(t *testing.T) {
 	wantFault(t, errOf(set.Use(fingerprint(2), now)), fault.Unauthenticated, "credential_unknown")
 	changed, err := set.Revoke(fingerprint(1), now, "lost")
 	r := set.Records()[0]
-	if !changed || err != nil || !r.RevokedAt.Equal(now) || r.RevokedReason != "lost" || !r.UsedAt.Equal(start()) {
+	if changed == nil || changed.Record() != r || err != nil || !r.RevokedAt.Equal(now) || r.RevokedReason != "lost" || !r.UsedAt.Equal(start()) {
 		t.Fatalf("revoked: %v, %v, %+v", changed, err, r)
 	}
 	changed, err = set.Revoke(fingerprint(1), now.Add(time.Hour), "again")
-	if changed || err != nil || set.Records()[0] != r {
+	if changed != nil || err != nil || set.Records()[0] != r {
 		t.Errorf("revoking again changed %+v", set.Records()[0])
 	}
 	wantFault(t, errOf(set.Use(fingerprint(1), now)), fault.Unauthenticated, "credential_revoked")
@@ -197,8 +209,9 @@ func TestCredentialsAreCopies(t *testing.T) {
 	t.Parallel()
 	foreign := recordIn(t, identity.CredentialCurrent)
 	foreign.Node, foreign.Fingerprint = "n2", fingerprint(2)
-	set := identity.RestoreCredentials("n1", []identity.CredentialRecord{recordIn(t, identity.CredentialCurrent), foreign})
+	set := credentialsOf(recordIn(t, identity.CredentialCurrent), foreign)
 	set.Records()[0].State = identity.CredentialRevoked
+	must(t, errOf(set.Find(fingerprint(1)).Revoke(start(), "a copy")))
 	if len(set.Records()) != 1 || stateOf(set, 1) != identity.CredentialCurrent || set.Find(fingerprint(2)) != nil {
 		t.Errorf("the set holds %+v", set.Records())
 	}
@@ -207,7 +220,7 @@ func TestCredentialsAreCopies(t *testing.T) {
 // The old certificate works until the new one is used, and not after (LESSONS 7).
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	set := identity.RestoreCredentials("n1", nil)
+	set := credentialsOf()
 	admit(t, set, 1, start())
 	use(t, set, 1, start())
 	admit(t, set, 2, start().Add(4*time.Hour)) // lost on the way
@@ -217,7 +230,11 @@ func TestRotation(t *testing.T) {
 	if stateOf(set, 1) != identity.CredentialCurrent || stateOf(set, 3) != identity.CredentialPrepared {
 		t.Fatal("a rotation that was not used yet ended the current certificate")
 	}
-	use(t, set, 3, now)
+	changed, err := set.Use(fingerprint(3), now)
+	must(t, err)
+	if len(changed) != 3 || changed[0].Fingerprint() != fingerprint(3) {
+		t.Errorf("the first use changed three, the used one first: %+v", changed)
+	}
 	for n, want := range map[int]identity.CredentialState{
 		1: identity.CredentialSuperseded, 2: identity.CredentialSuperseded, 3: identity.CredentialCurrent,
 	} {
@@ -227,8 +244,8 @@ func TestRotation(t *testing.T) {
 	}
 	wantFault(t, errOf(set.Use(fingerprint(1), now)), fault.Unauthenticated, "credential_superseded")
 	wantFault(t, errOf(set.Use(fingerprint(2), now)), fault.Unauthenticated, "credential_superseded")
-	changed, err := set.Use(fingerprint(3), now.Add(time.Hour))
-	if changed || err != nil || !set.Find(fingerprint(3)).Record().UsedAt.Equal(now) {
+	changed, err = set.Use(fingerprint(3), now.Add(time.Hour))
+	if len(changed) != 0 || err != nil || !set.Find(fingerprint(3)).Record().UsedAt.Equal(now) {
 		t.Errorf("the first use was told twice: %v, %v", changed, err)
 	}
 }
@@ -307,10 +324,10 @@ func (r *rotations) check(t *rapid.T) {
 func TestCredentialHistories(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := &rotations{set: identity.RestoreCredentials("n1", nil), now: start()}
+		r := &rotations{set: credentialsOf(), now: start()}
 		t.Repeat(map[string]func(*rapid.T){
 			"admit": r.admit, "present": r.present, "present again": r.present, "revoke": r.revoke, "pass": r.pass,
-			"restore": func(*rapid.T) { r.set = identity.RestoreCredentials("n1", r.set.Records()) },
+			"restore": func(*rapid.T) { r.set = credentialsOf(r.set.Records()...) },
 			"":        r.check,
 		})
 	})

@@ -23,24 +23,24 @@ type Admission struct {
 	AdmittedBy  string
 }
 
-// CredentialsOf makes the set of a node's credentials of what is stored, in any order; those of other nodes are left
-// out. An empty set is that of a node which never enrolled. The set works on copies: whatever it changes it returns, to
-// be stored in the same transaction.
-func CredentialsOf(node string, stored []*Credential) *Credentials {
+// RestoreCredentials makes the set of a node's credentials of what was stored, in any order; those of other nodes are
+// left out. An empty set is that of a node which never enrolled. Whatever an event changes it returns, as copies to be
+// stored in the same transaction.
+func RestoreCredentials(node string, records []CredentialRecord) *Credentials {
 	set := &Credentials{node: node}
-	for _, c := range stored {
-		if c.record.Node == node {
-			set.all = append(set.all, RestoreCredential(c.record))
+	for _, r := range records {
+		if r.Node == node {
+			set.all = append(set.all, RestoreCredential(r))
 		}
 	}
 	return set
 }
 
-// All returns copies of the credentials, in the order in which they were given and admitted.
-func (s *Credentials) All() []*Credential {
-	out := make([]*Credential, 0, len(s.all))
+// Records returns all credentials, in the order of restoring and admitting.
+func (s *Credentials) Records() []CredentialRecord {
+	out := make([]CredentialRecord, 0, len(s.all))
 	for _, c := range s.all {
-		out = append(out, RestoreCredential(c.record))
+		out = append(out, c.record)
 	}
 	return out
 }

@@ -52,7 +52,7 @@ func (k *keeper) settle(t tester) {
 func (k *keeper) do(t tester, a identity.Action) {
 	t.Helper()
 	if a.Kind != identity.ActionNewKey {
-		must(t, k.ring.Do(a, k.now))
+		must(t, errOf(k.ring.Do(a, k.now)))
 		return
 	}
 	k.add(t, a.NotBefore)
@@ -142,7 +142,7 @@ func TestKeyRingHistories(t *testing.T) {
 			"rotate": func(t *rapid.T) { k.add(t, k.windows.NotBefore(k.now)) },
 			"compromise": func(t *rapid.T) {
 				if k.made > 0 {
-					must(t, k.ring.Compromise(kid(rapid.IntRange(1, k.made).Draw(t, "key")), k.now))
+					must(t, errOf(k.ring.Compromise(kid(rapid.IntRange(1, k.made).Draw(t, "key")), k.now)))
 				}
 			},
 			"": func(t *rapid.T) { k.check(t) },
@@ -158,11 +158,12 @@ func TestRotationLeavesNoGap(t *testing.T) {
 		k := newKeeper()
 		k.windows.SignFor = time.Hour
 		seed := rapid.Uint64().Draw(t, "seed")
-		steps := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // a test's schedule
+		steps := rand.New(rand.NewPCG(seed, seed))
 		k.settle(t)
 		for range 800 {
 			k.sign(t)
-			key, _ := k.ring.Signing(k.now)
+			key, err := k.ring.Signing(k.now)
+			must(t, err)
 			if key.KID != kid(1) && k.now.Before(key.CreatedAt.Add(k.windows.PublishAhead)) {
 				t.Fatalf("%s signed %v after it was made", key.KID, k.now.Sub(key.CreatedAt))
 			}
@@ -191,7 +192,7 @@ func TestPlanWithoutSigner(t *testing.T) {
 	k.sign(t)
 	k.now = k.now.Add(time.Hour)
 	k.add(t, k.windows.NotBefore(k.now)) // published, but its time has not come
-	must(t, k.ring.Compromise(kid(1), k.now))
+	must(t, errOf(k.ring.Compromise(kid(1), k.now)))
 	k.settle(t)
 	key, err := k.ring.Signing(k.now)
 	must(t, err)
@@ -200,8 +201,10 @@ func TestPlanWithoutSigner(t *testing.T) {
 	}
 	k.now = k.now.Add(k.windows.PublishAhead)
 	k.settle(t)
-	if key, err = k.ring.Signing(k.now); err != nil || key.KID != kid(2) || k.stateOf(kid(3)) != identity.KeyRetiring {
-		t.Errorf("the published key did not take its turn: %s, %v", key.KID, err)
+	key, err = k.ring.Signing(k.now)
+	must(t, err)
+	if key.KID != kid(2) || k.stateOf(kid(3)) != identity.KeyRetiring {
+		t.Errorf("the published key did not take its turn: %s signs", key.KID)
 	}
 }
 
@@ -220,7 +223,7 @@ func TestPlanSteps(t *testing.T) {
 	}
 	asks := first.SignUntil.Add(-2 * w.PublishAhead)
 	second := keyIn(t, 2, identity.KeyPending)
-	second.NotBefore = w.NotBefore(asks)
+	second.NotBefore, second.SignUntil = w.NotBefore(asks), asks.Add(w.SignFor)
 	third := second
 	third.KID, third.NotBefore = kid(3), second.NotBefore.Add(time.Second)
 	ripe := second.NotBefore.Add(w.Skew)
@@ -241,6 +244,7 @@ func TestPlanSteps(t *testing.T) {
 		"no signer, unripe":  {ringOf(second), second.NotBefore, "new-key ;"},
 		"no signer, ripe":    {ringOf(second), ripe, "activate key_002;"},
 		"signer over":        {ringOf(first), first.SignUntil, "retire key_001;new-key ;"},
+		"over, but relieved": {ringOf(first, second), first.SignUntil, "activate key_002;"},
 		"overtaken":          {ringOf(late, retiring, keyIn(t, 2, identity.KeyPending)), start().Add(2 * time.Hour), "end key_002;"},
 		"verified out":       {ringOf(late, retiring), retiring.VerifyUntil, "end key_001;"},
 		"still verifying":    {ringOf(late, retiring), retiring.VerifyUntil.Add(-1), ""},
@@ -250,6 +254,6 @@ func TestPlanSteps(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	wantFault(t, ringOf().Do(identity.Action{Kind: identity.ActionNewKey}, start()), fault.Internal, "key_action_unknown")
-	wantFault(t, ringOf().Do(identity.Action{}, start()), fault.Internal, "key_action_unknown")
+	wantFault(t, errOf(ringOf().Do(identity.Action{Kind: identity.ActionNewKey}, start())), fault.Internal, "key_action_unknown")
+	wantFault(t, errOf(ringOf().Do(identity.Action{}, start())), fault.Internal, "key_action_unknown")
 }

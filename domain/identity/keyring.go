@@ -15,14 +15,14 @@ type KeyRing struct {
 	keys    []*SigningKey
 }
 
-// KeyRingOf makes the ring of a purpose of what is stored, in any order; keys of other purposes are left out, so that
-// they verify nothing here (I9). The ring works on copies: whatever it changes it returns, to be stored in the same
+// RestoreKeyRing makes the ring of a purpose of what was stored, in any order; keys of other purposes are left out, so
+// that they verify nothing here (I9). Whatever an event changes it returns, as copies to be stored in the same
 // transaction.
-func KeyRingOf(purpose KeyPurpose, stored []*SigningKey) *KeyRing {
+func RestoreKeyRing(purpose KeyPurpose, records []SigningKeyRecord) *KeyRing {
 	ring := &KeyRing{purpose: purpose}
-	for _, k := range stored {
-		if k.record.Purpose == purpose {
-			ring.keys = append(ring.keys, k.copy())
+	for _, r := range records {
+		if r.Purpose == purpose {
+			ring.keys = append(ring.keys, RestoreSigningKey(r))
 		}
 	}
 	slices.SortFunc(ring.keys, func(a, b *SigningKey) int {
@@ -31,18 +31,24 @@ func KeyRingOf(purpose KeyPurpose, stored []*SigningKey) *KeyRing {
 	return ring
 }
 
-// All returns copies of the keys: those it was made of ordered by not-before, then those added.
-func (r *KeyRing) All() []*SigningKey { return copies(r.keys...) }
+// Records returns all keys: those restored ordered by not-before, then those added.
+func (r *KeyRing) Records() []SigningKeyRecord { return records(r.keys) }
 
-func copies(keys ...*SigningKey) []*SigningKey {
-	out := make([]*SigningKey, 0, len(keys))
+func records(keys []*SigningKey) []SigningKeyRecord {
+	out := make([]SigningKeyRecord, 0, len(keys))
 	for _, k := range keys {
-		out = append(out, k.copy())
+		out = append(out, k.Record())
 	}
 	return out
 }
 
-func (k *SigningKey) copy() *SigningKey { return RestoreSigningKey(k.record) }
+func copies(keys ...*SigningKey) []*SigningKey {
+	out := make([]*SigningKey, 0, len(keys))
+	for _, k := range keys {
+		out = append(out, RestoreSigningKey(k.record))
+	}
+	return out
+}
 
 func (r *KeyRing) find(kid string) *SigningKey {
 	i := slices.IndexFunc(r.keys, func(k *SigningKey) bool { return k.record.KID == kid })
@@ -62,11 +68,11 @@ func (r *KeyRing) active() *SigningKey {
 
 // Signing returns the key to sign with: the active one within its signing window. Unavailable signing_key_missing where
 // there is none.
-func (r *KeyRing) Signing(now time.Time) (*SigningKey, error) {
+func (r *KeyRing) Signing(now time.Time) (SigningKeyRecord, error) {
 	if k := r.active(); k != nil && k.inSigningWindow(now) {
-		return k.copy(), nil
+		return k.Record(), nil
 	}
-	return nil, fault.New(fault.Unavailable, "signing_key_missing", "no key may sign at this time")
+	return SigningKeyRecord{}, fault.New(fault.Unavailable, "signing_key_missing", "no key may sign at this time")
 }
 
 // Verifies judges whether what a key signed is accepted at an instant. All refusals are Unauthenticated: key_unknown
@@ -106,19 +112,19 @@ func (k *SigningKey) inVerifyWindow(now time.Time) error {
 
 // Published returns the keys that verifiers are to know at an instant: pending ones ahead of their time, the active and
 // the retiring ones; never one that is retired, compromised or past its verify-until. Ordered by not-before.
-func (r *KeyRing) Published(now time.Time) []*SigningKey {
+func (r *KeyRing) Published(now time.Time) []SigningKeyRecord {
 	kept := slices.DeleteFunc(slices.Clone(r.keys), func(k *SigningKey) bool {
 		err := k.verifies(now)
 		return err != nil && fault.SlugOf(err) != "key_not_yet_valid"
 	})
 	slices.SortStableFunc(kept, func(a, b *SigningKey) int { return a.record.NotBefore.Compare(b.record.NotBefore) })
-	return copies(kept...)
+	return records(kept)
 }
 
 // Add takes a pending key. Conflict key_purpose_mismatch or key_transition_refused (not pending); AlreadyExists
 // key_exists where its kid or its public key is already in the ring.
 func (r *KeyRing) Add(key *SigningKey) error {
-	added := key.copy()
+	added := RestoreSigningKey(key.record)
 	switch {
 	case added.record.Purpose != r.purpose:
 		return fault.New(fault.Conflict, "key_purpose_mismatch", "the key has another purpose")
@@ -156,7 +162,10 @@ func (r *KeyRing) Activate(kid string, now time.Time) (changed []*SigningKey, er
 	if before == nil {
 		return copies(k), nil
 	}
-	return copies(k, before), before.step(keyRetire, now)
+	if err := before.step(keyRetire, now); err != nil {
+		return nil, err
+	}
+	return copies(k, before), nil
 }
 
 // Retire stops a key from signing; what it signed stays good until its verify-until.

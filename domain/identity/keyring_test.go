@@ -101,14 +101,18 @@ func TestActivate(t *testing.T) {
 	first, second := keyIn(t, 1, identity.KeyActive), keyIn(t, 2, identity.KeyPending)
 	second.NotBefore = start().Add(time.Hour)
 	ring := ringOf(second, first)
-	wantFault(t, ring.Activate(kid(2), second.NotBefore.Add(-1)), fault.Conflict, "key_transition_refused")
-	wantFault(t, ring.Activate(kid(2), second.SignUntil), fault.Conflict, "key_transition_refused")
-	must(t, ring.Activate(kid(2), second.NotBefore))
+	wantFault(t, errOf(ring.Activate(kid(2), second.NotBefore.Add(-1))), fault.Conflict, "key_transition_refused")
+	wantFault(t, errOf(ring.Activate(kid(2), second.SignUntil)), fault.Conflict, "key_transition_refused")
+	changed, err := ring.Activate(kid(2), second.NotBefore)
+	must(t, err)
+	if len(changed) != 2 || changed[0].State() != identity.KeyActive || changed[1].State() != identity.KeyRetiring {
+		t.Errorf("activating changed %+v", changed)
+	}
 	if got := ring.Records(); got[0].State != identity.KeyRetiring || got[1].State != identity.KeyActive {
 		t.Errorf("after activating: %s and %s", got[0].State, got[1].State)
 	}
 	older := ringOf(keyIn(t, 2, identity.KeyActive), keyIn(t, 1, identity.KeyPending))
-	wantFault(t, older.Activate(kid(1), start()), fault.Conflict, "key_transition_refused")
+	wantFault(t, errOf(older.Activate(kid(1), start())), fault.Conflict, "key_transition_refused")
 }
 
 // A key is not retired for good while what it signed may still be alive, nor a pending one that has its turn to come.
@@ -116,24 +120,31 @@ func TestEndWaits(t *testing.T) {
 	t.Parallel()
 	retiring := keyIn(t, 1, identity.KeyRetiring)
 	ring := ringOf(retiring)
-	wantFault(t, ring.End(kid(1), retiring.VerifyUntil.Add(-1)), fault.Conflict, "key_transition_refused")
-	must(t, ring.End(kid(1), retiring.VerifyUntil))
+	wantFault(t, errOf(ring.End(kid(1), retiring.VerifyUntil.Add(-1))), fault.Conflict, "key_transition_refused")
+	must(t, errOf(ring.End(kid(1), retiring.VerifyUntil)))
 	pending := keyIn(t, 2, identity.KeyPending)
 	ring = ringOf(pending)
-	wantFault(t, ring.End(kid(2), pending.SignUntil.Add(-1)), fault.Conflict, "key_transition_refused")
-	must(t, ring.End(kid(2), pending.SignUntil))
+	wantFault(t, errOf(ring.End(kid(2), pending.SignUntil.Add(-1))), fault.Conflict, "key_transition_refused")
+	must(t, errOf(ring.End(kid(2), pending.SignUntil)))
 	ring = ringOf(pending, keyIn(t, 3, identity.KeyActive))
-	must(t, ring.End(kid(2), start()))
+	must(t, errOf(ring.End(kid(2), start())))
 }
 
 // When a key was found compromised after it retired, the time it ended stays; compromising again changes nothing.
 func TestCompromiseIsFinal(t *testing.T) {
 	t.Parallel()
 	ring := ringOf(keyIn(t, 1, identity.KeyActive))
-	must(t, ring.Compromise(kid(1), start()))
-	must(t, ring.Compromise(kid(1), start().Add(time.Hour)))
+	must(t, errOf(ring.Compromise(kid(1), start())))
+	must(t, errOf(ring.Compromise(kid(1), start().Add(time.Hour))))
 	if r := ring.Records()[0]; !r.EndedAt.Equal(start()) || r.State != identity.KeyCompromised {
 		t.Errorf("compromised twice: %+v", r)
+	}
+	retired := keyIn(t, 1, identity.KeyRetired)
+	retired.EndedAt = start()
+	late := ringOf(retired)
+	must(t, errOf(late.Compromise(kid(1), start().Add(time.Hour))))
+	if r := late.Records()[0]; !r.EndedAt.Equal(start()) || r.State != identity.KeyCompromised {
+		t.Errorf("compromised after it retired: %+v", r)
 	}
 	wantFault(t, ring.Verifies(kid(1), start()), fault.Unauthenticated, "key_compromised")
 	if len(ring.Published(start())) != 0 {

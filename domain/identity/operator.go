@@ -15,7 +15,6 @@ const (
 	tokenPrefix    = "bt_"
 	minTokenSecret = 16 // 128 bits
 	maxTokenSecret = 64
-	maxTokenText   = 256
 	maxTokenName   = 128
 )
 
@@ -85,7 +84,9 @@ func (t *OperatorToken) Revoke(now time.Time) (changed bool) {
 func (t *OperatorToken) Live(now time.Time) bool { return t.checkLive(now) == nil }
 
 // LiveAdmin tells whether the token closes the door to the bootstrap token: it is live and has the role admin.
-func (t *OperatorToken) LiveAdmin(now time.Time) bool { return t.record.Role == RoleAdmin && t.Live(now) }
+func (t *OperatorToken) LiveAdmin(now time.Time) bool {
+	return t.record.Role == RoleAdmin && t.Live(now)
+}
 
 func (t *OperatorToken) checkLive(now time.Time) error {
 	switch {
@@ -100,16 +101,15 @@ func (t *OperatorToken) checkLive(now time.Time) error {
 // CheckToken judges a bearer token against the stored one that has its id; nil where none has. All refusals are
 // Unauthenticated: those of ParseToken, token_unknown, and, to a bearer of the right secret only, token_revoked and
 // token_expired. The secret is compared in constant time.
-func CheckToken(stored *OperatorToken, clear string, now time.Time) error {
-	id, err := ParseToken(clear)
+func CheckToken(stored *OperatorToken, text string, now time.Time) error {
+	id, err := ParseToken(text)
 	if err != nil {
 		return err
 	}
-	unknown := stored == nil
-	if unknown {
-		stored = &OperatorToken{}
+	if stored == nil {
+		stored = &OperatorToken{} // no token has its empty id
 	}
-	if !TokenMatches(stored.record.Hash, clear) || unknown || stored.record.ID != id {
+	if !TokenMatches(stored.record.Hash, text) || stored.record.ID != id {
 		return unauthenticated("token_unknown", "no such token")
 	}
 	return stored.checkLive(now)
@@ -118,30 +118,30 @@ func CheckToken(stored *OperatorToken, clear string, now time.Time) error {
 // FormatToken writes a token as bt_<id>_<secret in lower-case base32>. The id is 1 to 64 of a-z, 0-9, '-' and '_', the
 // secret 16 to 64 random bytes; anything else is Invalid token_malformed.
 func FormatToken(id string, secret []byte) (string, error) {
-	clear := tokenPrefix + id + "_" + tokenBase32.EncodeToString(secret)
-	if read, ok := tokenID(clear); !ok || read != id {
+	text := tokenPrefix + id + "_" + tokenBase32.EncodeToString(secret)
+	if read, ok := tokenID(text); !ok || read != id {
 		return "", fault.New(fault.Invalid, "token_malformed", "a token has an id and a secret of 16 to 64 bytes")
 	}
-	return clear, nil
+	return text, nil
 }
 
 // ParseToken returns the id in a bearer token. Unauthenticated: token_missing where it is empty, token_malformed where
 // it is not exactly what FormatToken writes.
-func ParseToken(clear string) (id string, err error) {
-	if clear == "" {
+func ParseToken(text string) (id string, err error) {
+	if text == "" {
 		return "", unauthenticated("token_missing", "the request carries no token")
 	}
-	id, ok := tokenID(clear)
+	id, ok := tokenID(text)
 	if !ok {
 		return "", unauthenticated("token_malformed", "the token is out of form")
 	}
 	return id, nil
 }
 
-func tokenID(clear string) (id string, ok bool) {
-	rest, found := strings.CutPrefix(clear, tokenPrefix)
+func tokenID(text string) (id string, ok bool) {
+	rest, found := strings.CutPrefix(text, tokenPrefix)
 	i := strings.LastIndexByte(rest, '_')
-	if len(clear) > maxTokenText || !found || i < 0 {
+	if !found || i < 0 {
 		return "", false
 	}
 	id = rest[:i]
@@ -156,11 +156,11 @@ func validTokenSecret(text string) bool {
 }
 
 // HashToken returns what is stored of a token. One plain SHA-256 is enough, since a token is random and not a password.
-func HashToken(clear string) [32]byte { return sha256.Sum256([]byte(clear)) }
+func HashToken(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
 // TokenMatches compares a token with a stored hash in constant time.
-func TokenMatches(hash [32]byte, clear string) bool {
-	got := HashToken(clear)
+func TokenMatches(hash [32]byte, text string) bool {
+	got := HashToken(text)
 	return subtle.ConstantTimeCompare(hash[:], got[:]) == 1
 }
 

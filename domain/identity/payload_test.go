@@ -101,6 +101,20 @@ func TestPayloadIsStrict(t *testing.T) {
 	}
 }
 
+// A value longer than MaxAssertion is refused before it is decoded, sound as it may be.
+func TestAssertionIsBounded(t *testing.T) {
+	t.Parallel()
+	for length, fits := range map[int]bool{5600: true, 6000: false} {
+		arrived := arrivedFields()
+		arrived.Host = strings.Repeat("h", length)
+		value := forge(strings.Replace(fields, "control.example", arrived.Host, 1))
+		_, err := identity.OpenAssertion([]string{value}, secretsOf(t, nil, "s1"), arrived, start(), skew)
+		if fits != (len(value) <= identity.MaxAssertion) || fits != (err == nil) {
+			t.Errorf("%d bytes: %v", len(value), err)
+		}
+	}
+}
+
 // What only a faulty ingress can say is refused under the right secret too.
 func TestPayloadClaims(t *testing.T) {
 	t.Parallel()
@@ -185,7 +199,7 @@ func TestIngressSecrets(t *testing.T) {
 	}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 		shown := fmt.Sprintf(format, a)
-		if strings.Contains(shown, string(a.Key)) || strings.Contains(shown, fmt.Sprint(a.Key)) || !strings.Contains(shown, "s1") {
+		if strings.Contains(shown, string(a.Key)) || strings.Contains(shown, fmt.Sprintf("%d", a.Key)) || !strings.Contains(shown, "s1") {
 			t.Errorf("%s shows %s", format, shown)
 		}
 	}

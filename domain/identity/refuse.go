@@ -33,7 +33,7 @@ func checkText(field, text string, most int) *fault.Error {
 // checkPeriod refuses a validity that has no beginning, no end, an end before its beginning, or one that is over: a
 // zero time means nothing, least of all "never".
 func checkPeriod(field string, from, until, now time.Time) *fault.Error {
-	if from.IsZero() || until.IsZero() || !from.Before(until) {
+	if from.IsZero() || !from.Before(until) {
 		return fault.New(fault.Invalid, "validity_invalid", "a validity has a beginning and a later end").At(field)
 	}
 	if !now.Before(until) {

@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"crypto/ed25519"
+	"slices"
 	"time"
 
 	"berth/domain/fault"
@@ -130,6 +131,9 @@ func (k *SigningKey) Record() SigningKeyRecord {
 	return r
 }
 
+// KID returns the key's id.
+func (k *SigningKey) KID() string { return k.record.KID }
+
 // State returns where the key stands, whatever its windows.
 func (k *SigningKey) State() KeyState { return k.record.State }
 
@@ -161,14 +165,7 @@ func keyRefused(format string, args ...any) *fault.Error {
 	return fault.New(fault.Conflict, "key_transition_refused", format, args...)
 }
 
-func knownPurpose(p KeyPurpose) bool {
-	for _, known := range KeyPurposes() {
-		if p == known {
-			return true
-		}
-	}
-	return false
-}
+func knownPurpose(p KeyPurpose) bool { return slices.Contains(KeyPurposes(), p) }
 
 func validKID(kid string) bool {
 	if kid == "" || len(kid) > 128 {

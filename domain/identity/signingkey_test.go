@@ -72,11 +72,11 @@ func TestSigningKeyDiagram(t *testing.T) {
 func TestSigningKeyEveryStateAndEvent(t *testing.T) {
 	t.Parallel()
 	early, late := start().Add(time.Hour), start().Add(48*time.Hour)
-	events := map[string]func(*identity.KeyRing) error{
-		"activate":   func(r *identity.KeyRing) error { return r.Activate(kid(1), early) },
-		"retire":     func(r *identity.KeyRing) error { return r.Retire(kid(1), early) },
-		"end":        func(r *identity.KeyRing) error { return r.End(kid(1), late) },
-		"compromise": func(r *identity.KeyRing) error { return r.Compromise(kid(1), early) },
+	events := map[string]func(*identity.KeyRing) ([]*identity.SigningKey, error){
+		"activate":   func(r *identity.KeyRing) ([]*identity.SigningKey, error) { return r.Activate(kid(1), early) },
+		"retire":     func(r *identity.KeyRing) ([]*identity.SigningKey, error) { return r.Retire(kid(1), early) },
+		"end":        func(r *identity.KeyRing) ([]*identity.SigningKey, error) { return r.End(kid(1), late) },
+		"compromise": func(r *identity.KeyRing) ([]*identity.SigningKey, error) { return r.Compromise(kid(1), early) },
 	}
 	want := map[string]identity.KeyState{}
 	for _, e := range identity.SigningKeyDiagram() {
@@ -86,23 +86,31 @@ func TestSigningKeyEveryStateAndEvent(t *testing.T) {
 		for name, event := range events {
 			before := keyIn(t, 1, state)
 			ring := ringOf(before)
-			err := event(ring)
+			changed, err := event(ring)
 			after := ring.Records()[0]
-			to, allowed := want[string(state)+" "+name]
-			again := state == identity.KeyCompromised && name == "compromise"
-			switch {
-			case allowed && (err != nil || after.State != to):
-				t.Errorf("%s %s: %s, %v", state, name, after.State, err)
-			case !allowed && !again && fault.SlugOf(err) != "key_transition_refused":
-				t.Errorf("%s %s: %v", state, name, err)
-			case !allowed && !sameKey(before, after):
-				t.Errorf("%s %s: a refusal changed the key", state, name)
+			if to, allowed := want[string(state)+" "+name]; allowed {
+				must(t, err)
+				checkStep(t, string(state)+" "+name, to, after, changed)
+				continue
 			}
-			ends := to == identity.KeyRetired || to == identity.KeyCompromised
-			if allowed && ends == after.EndedAt.IsZero() {
-				t.Errorf("%s %s: ended at %v", state, name, after.EndedAt)
+			again := state == identity.KeyCompromised && name == "compromise" && err == nil
+			if len(changed) != 0 || !sameKey(before, after) || !again && fault.SlugOf(err) != "key_transition_refused" {
+				t.Errorf("%s %s: changed to %+v, %v", state, name, after, err)
 			}
 		}
+	}
+}
+
+func checkStep(
+	t *testing.T, name string, to identity.KeyState, after identity.SigningKeyRecord, changed []*identity.SigningKey,
+) {
+	t.Helper()
+	ends := to == identity.KeyRetired || to == identity.KeyCompromised
+	if after.State != to || ends == after.EndedAt.IsZero() {
+		t.Errorf("%s: %s, ended at %v", name, after.State, after.EndedAt)
+	}
+	if len(changed) != 1 || !sameKey(changed[0].Record(), after) {
+		t.Errorf("%s: what changed was not returned: %+v", name, changed)
 	}
 }
 
@@ -117,7 +125,8 @@ func TestUnknownKey(t *testing.T) {
 	t.Parallel()
 	ring := ringOf()
 	for _, err := range []error{
-		ring.Activate("k", start()), ring.Retire("k", start()), ring.End("k", start()), ring.Compromise("k", start()),
+		errOf(ring.Activate("k", start())), errOf(ring.Retire("k", start())), errOf(ring.End("k", start())),
+		errOf(ring.Compromise("k", start())),
 	} {
 		wantFault(t, err, fault.NotFound, "key_not_found")
 	}
@@ -209,6 +218,9 @@ func TestAddKey(t *testing.T) {
 	twin := keyIn(t, 1, identity.KeyPending)
 	twin.KID = "twin"
 	wantFault(t, ring.Add(identity.RestoreSigningKey(twin)), fault.AlreadyExists, "key_exists")
+	namesake := keyIn(t, 4, identity.KeyPending)
+	namesake.KID = kid(1)
+	wantFault(t, ring.Add(identity.RestoreSigningKey(namesake)), fault.AlreadyExists, "key_exists")
 	active := identity.RestoreSigningKey(keyIn(t, 2, identity.KeyActive))
 	wantFault(t, ring.Add(active), fault.Conflict, "key_transition_refused")
 	foreign := keyIn(t, 3, identity.KeyPending)
@@ -219,7 +231,7 @@ func TestAddKey(t *testing.T) {
 	}
 }
 
-// Records are copies, and a key never shows more than its public half.
+// What a caller does to a key it was given does not reach the ring.
 func TestKeysAreCopies(t *testing.T) {
 	t.Parallel()
 	record := keyIn(t, 1, identity.KeyActive)
@@ -230,7 +242,11 @@ func TestKeysAreCopies(t *testing.T) {
 	signing, err := ring.Signing(start())
 	must(t, err)
 	signing.PublicKey[0]++
-	if got := ring.Records()[0].PublicKey[0]; got != want {
-		t.Errorf("the ring's key was changed from outside: %d, want %d", got, want)
+	must(t, ring.Add(pendingKey(t, 2, start(), start())))
+	changed, err := ring.Retire(kid(1), start())
+	must(t, err)
+	changed[0].Record().PublicKey[0]++
+	if got := ring.Records(); got[0].PublicKey[0] != want || got[1].State != identity.KeyPending {
+		t.Errorf("the ring's keys were changed from outside: %+v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"time"
 
 	"berth/domain/fault"
@@ -17,13 +18,14 @@ type Held struct {
 	AskedAt    time.Duration
 }
 
+func (h Held) writable() bool { return h.State == Active || h.State == Draining }
+
 // Accepts says whether an answer may replace what is held: a node never accepts a lower generation, nor a lower version
-// at the same one (P15, A3).
+// at the same one (P15, A3). Of two answers that say the same the one asked for later stays, so that a delayed one does
+// not make the snapshot older than it is.
 func (h Held) Accepts(next Held) bool {
-	if next.Generation != h.Generation {
-		return next.Generation > h.Generation
-	}
-	return next.Version >= h.Version
+	return cmp.Or(cmp.Compare(next.Generation, h.Generation), cmp.Compare(next.Version, h.Version),
+		cmp.Compare(next.AskedAt, h.AskedAt)) >= 0
 }
 
 // Granted is the node's own count of its lease: what the last answered beat gave, from when that beat was sent (P9).
@@ -38,13 +40,26 @@ type Copy struct {
 	Present      bool
 	Stamp        int64 // the generation at which it may be written
 	Fenced       bool
-	FenceVersion int64 // the placement version at which the fence was set (P15)
+	FenceVersion int64  // the placement version at which the fence was set (P15)
+	Migration    string // for which it was installed; empty once adopted, and where the copy was made here
+}
+
+// Installs says whether a migration's copy may be put in this one's place, by a process that holds h: never over one
+// that may be written at a later generation, nor over one that was fenced or installed at a later version. A process that
+// lags behind another one on the same disk would otherwise undo what that one reported as copied.
+func (c Copy) Installs(h Held) bool {
+	return !c.Present || c.Stamp <= h.Generation && c.FenceVersion <= h.Version
+}
+
+// Adopts says whether the copy is the one that the switch to the present generation was made for, and takes that
+// generation as its stamp (P16): it was installed at the generation before, and this node is now the writer.
+func (c Copy) Adopts(self string, h Held) bool {
+	return c.Present && c.Migration != "" && c.Stamp+1 == h.Generation && h.Node == self && h.writable()
 }
 
 // Unfences says whether what is held lifts the copy's fence: a higher version only (P6, P15).
 func (c Copy) Unfences(self string, h Held) bool {
-	return c.Present && c.Stamp == h.Generation && h.Node == self && (h.State == Active || h.State == Draining) &&
-		h.Version > c.FenceVersion
+	return c.Present && c.Stamp == h.Generation && h.Node == self && h.writable() && h.Version > c.FenceVersion
 }
 
 // Warrant is all that a node's right to write rests on (P8, P16).
@@ -75,7 +90,7 @@ func (w Warrant) Recheck(generation int64, now time.Duration) error {
 func (w Warrant) Check(now time.Duration) error {
 	deny := func(slug, why string) error { return fault.New(fault.Unavailable, slug, "%s", why) }
 	switch {
-	case w.Held.Node != w.Self || (w.Held.State != Active && w.Held.State != Draining):
+	case w.Held.Node != w.Self || !w.Held.writable():
 		return deny("not_holder", "the last snapshot does not name this node as the writer")
 	case w.Granted.For <= 0 || now-w.Granted.SentAt >= w.Granted.For:
 		return deny("lease_run_out", "the node lease ran out")

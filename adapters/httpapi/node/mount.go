@@ -100,7 +100,7 @@ func (d Deps) check(ctx huma.Context) (huma.Context, caller, error) {
 	}
 	reads, _ := ctx.Operation().Metadata[metaReads].(bool)
 	who, ticket, err := d.Trust.CheckAssertion(ctx.Context(), trust.AssertionRequest{
-		Values: r.Header.Values(contract.HeaderAssertion),
+		Headers: r.Header.Values(contract.HeaderAssertion),
 		Arrived: identity.Arrived{
 			Method: r.Method, Target: r.RequestURI, Host: r.Host, BodySHA256: sha256.Sum256(data),
 		},

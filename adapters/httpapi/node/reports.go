@@ -65,7 +65,7 @@ func (d Deps) reports(api huma.API) {
 			migrationPath
 			Body contract.Failed
 		}) (*nothing, error) {
-			return done(d.Fleet.ReportFailure(ctx, fleet.FailureRequest{
+			return done(d.Fleet.ReportFailure(ctx, fleet.FailureReport{
 				Report: in.report(ctx, in.Body.Generation), Step: in.Body.Step, Reason: in.Body.Reason,
 			}))
 		})

@@ -63,11 +63,22 @@ func showing(o huma.Operation, fields ...string) huma.Operation {
 	return o
 }
 
-type actorKey struct{}
+type operatorKey struct{}
 
+type operator struct {
+	trust.Operator
+	source string
+}
+
+func operatorOf(ctx context.Context) trust.Operator {
+	o, _ := ctx.Value(operatorKey{}).(operator)
+	return o.Operator
+}
+
+// actor is who the audit log names.
 func actor(ctx context.Context) audit.Actor {
-	a, _ := ctx.Value(actorKey{}).(audit.Actor)
-	return a
+	o, _ := ctx.Value(operatorKey{}).(operator)
+	return audit.Actor{Kind: audit.ActorOperator, ID: o.ID, Source: o.source}
 }
 
 func (d Deps) authenticate(api huma.API) func(huma.Context, func(huma.Context)) {
@@ -77,23 +88,23 @@ func (d Deps) authenticate(api huma.API) func(huma.Context, func(huma.Context)) 
 			httpapi.Refuse(api, ctx, err)
 			return
 		}
-		next(httpapi.With(ctx, context.WithValue(ctx.Context(), actorKey{}, who)))
+		next(httpapi.With(ctx, context.WithValue(ctx.Context(), operatorKey{}, who)))
 	}
 }
 
-func (d Deps) operator(ctx huma.Context) (audit.Actor, error) {
+func (d Deps) operator(ctx huma.Context) (operator, error) {
 	clear, ok := strings.CutPrefix(ctx.Header("Authorization"), "Bearer ")
 	if !ok {
-		return audit.Actor{}, fault.New(fault.Unauthenticated, "token_missing", "give an operator token").
+		return operator{}, fault.New(fault.Unauthenticated, "token_missing", "give an operator token").
 			Curable("send Authorization: Bearer <operator token>")
 	}
 	o, err := d.Trust.CheckOperator(ctx.Context(), clear)
 	if err != nil {
-		return audit.Actor{}, err
+		return operator{}, err
 	}
 	required, _ := ctx.Operation().Metadata[roleMeta].(identity.Role)
 	if !o.Role.Allows(required) {
-		return audit.Actor{}, fault.New(fault.Forbidden, "role_insufficient", "this takes the role %s", required)
+		return operator{}, fault.New(fault.Forbidden, "role_insufficient", "this takes the role %s", required)
 	}
-	return audit.Actor{Kind: audit.ActorOperator, ID: o.ID, Source: httpapi.Source(ctx)}, nil
+	return operator{o, httpapi.Source(ctx)}, nil
 }

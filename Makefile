@@ -1,0 +1,74 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+GO ?= go
+export GO
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+FUZZTIME ?= 30s
+BENCH ?= .
+TEST ?= .
+
+# The race detector needs a C compiler; without one the same tests run without it, and say so.
+RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+
+GOLANGCI_LINT = $$(.ci/tool golangci-lint v2.15.0 github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+GO_ARCH_LINT = $$(.ci/tool go-arch-lint v1.13.0 github.com/fe3dback/go-arch-lint)
+
+.PHONY: help
+help: ## list the targets
+	@sed -nE 's/^([a-z0-9-]+):.* ## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do \
+		printf '%-16s %s\n' "$$name" "$$what"; done
+
+.PHONY: run
+run: build ## build and start everything on loopback; Ctrl-C stops it, ./.berth keeps its state
+	@exec bin/berthd dev
+
+.PHONY: test
+test: generate-check lint vet unit e2e ## everything: generated code, lint, vet, unit and conformance tests, e2e
+
+.PHONY: build
+build: ## build every binary into bin/, static
+	@mains=$$($(GO) list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./cmd/...); \
+	test -n "$$mains" || { echo "there is nothing under cmd/ to build" >&2; exit 1; }; \
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $$mains
+
+.PHONY: lint
+lint: ## golangci-lint and go-arch-lint, built once into the user's cache
+	$(GO_ARCH_LINT) check --output-color=false
+	$(GOLANGCI_LINT) run --allow-parallel-runners ./...
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet ./...
+
+.PHONY: generate
+generate: ## write generated code
+	@.ci/wire gen
+
+.PHONY: generate-check
+generate-check: ## fail where generated code is not fresh
+	@.ci/wire diff
+
+# What a binary links is found by asking the go command, which the test cache does not see: never from the cache.
+.PHONY: unit
+unit: ## unit and conformance tests and the kept fuzz inputs, with the race detector; TEST=regexp picks some
+	@test -n "$(RACE)" || echo "NOTE: no C compiler, so the race detector is off"
+	$(GO) test -count=1 ./cmd/internal/deps
+	$(GO) test $(RACE) -timeout 15m -run '$(TEST)' $$($(GO) list ./... | grep -vE '^berth/(e2e|cmd/internal/deps)(/|$$)')
+
+.PHONY: race
+race: unit e2e ## every test with the race detector, without lint
+
+.PHONY: e2e
+e2e: build ## black-box tests against the built binaries
+	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' ./e2e/...
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (30s)
+	@.ci/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: ## benchmarks; BENCH=regexp picks some
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...

@@ -1,0 +1,42 @@
+package trust
+
+import (
+	"context"
+	"slices"
+
+	"berth/domain/audit"
+	"berth/domain/identity"
+)
+
+// KeepKeys makes, activates and ends keys as their windows say (I6); at the very start it makes the first, active at
+// once. It runs at least twice in Windows.PublishAhead. Any number of replicas may run it at once: one active key comes
+// of it. Where the signing service is away, what needs no new key is done all the same.
+func (t *Trust) KeepKeys(ctx context.Context) error {
+	for _, purpose := range keptPurposes() {
+		if err := t.keepKeys(ctx, itself("keep-keys"), purpose); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Trust) keepKeys(ctx context.Context, actor audit.Actor, purpose identity.KeyPurpose) error {
+	ring, err := t.ring(ctx, purpose)
+	if err != nil {
+		return err
+	}
+	plan := ring.Plan(t.Clock.Now(), t.Settings.Windows)
+	if len(plan) == 0 {
+		return nil
+	}
+	var made *newKey
+	var failed error
+	if slices.ContainsFunc(plan, func(a identity.Action) bool { return a.Kind == identity.ActionNewKey }) {
+		made, failed = t.makeKey(ctx, purpose)
+	}
+	err = t.keep(ctx, actor, purpose, made, func(ctx context.Context, k *keeping) error { return k.settle(ctx) })
+	if err != nil {
+		return err
+	}
+	return failed
+}

@@ -1,0 +1,83 @@
+package trust
+
+import (
+	"berth/domain/identity"
+	"berth/ports/clock"
+	"berth/ports/ids"
+	"berth/ports/notify"
+	"berth/ports/signer"
+	"berth/ports/store"
+)
+
+// Observer counts what is refused, by reason. It may be nil.
+type Observer interface {
+	// AssertionRefused is called once for each request or waiting caller that is refused; the slug is one of a fixed set.
+	AssertionRefused(slug string)
+}
+
+// Trust is the use cases of this package over their ports. Its exported fields are set once, before use; the Settings
+// have passed their Check. All methods are safe for concurrent use, and any number of Trusts may share one store.
+type Trust struct {
+	Store    store.Store
+	Clock    clock.Clock
+	IDs      ids.Source
+	Hints    notify.Publisher
+	Signer   signer.Keys
+	Observer Observer
+	Settings Settings
+
+	// Secrets returns the ingress secrets in force. It is asked for each request, so that they can be loaded anew.
+	Secrets func() identity.IngressSecrets
+	// Bootstrap is the bootstrap token by its hash.
+	Bootstrap Bootstrap
+}
+
+// Bootstrap is the token by which the first admin is made. The zero value is none.
+type Bootstrap struct{ hash *[32]byte }
+
+// NewBootstrap keeps the hash of a bootstrap token, not the token.
+func NewBootstrap(clear string) Bootstrap {
+	hash := identity.HashToken(clear)
+	return Bootstrap{&hash}
+}
+
+// is compares in constant time.
+func (b Bootstrap) is(clear string) bool {
+	return b.hash != nil && identity.TokenMatches(*b.hash, clear)
+}
+
+// List is one page of an ordered list.
+type List[T any] struct {
+	Items []T
+	Next  string // the cursor that asks for what follows; empty at the end
+}
+
+const (
+	defaultList = 100
+	longestList = 500 // items in one answer
+)
+
+func listSize(limit int) int {
+	if limit < 1 {
+		return defaultList
+	}
+	return min(limit, longestList)
+}
+
+// listed reads one page, and one item more to see whether the list goes on.
+func listed[T any](p store.Page, read func(store.Page) ([]T, error), key func(T) string) (List[T], error) {
+	size := listSize(p.Limit)
+	items, err := read(store.Page{After: p.After, Limit: size + 1})
+	if err != nil || len(items) <= size {
+		return List[T]{Items: items}, err
+	}
+	return List[T]{Items: items[:size], Next: key(items[size-1])}, nil
+}
+
+func recordsOf[T, R any](page List[T], record func(T) R) List[R] {
+	out := List[R]{Items: make([]R, 0, len(page.Items)), Next: page.Next}
+	for _, item := range page.Items {
+		out.Items = append(out.Items, record(item))
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"time"
+
+	"berth/application/access"
+	"berth/application/fleet"
+	"berth/application/trust"
+	"berth/domain/placement"
+)
+
+// Config is every setting of berthd. The tag koanf is the setting's name, usage what people read of it.
+type Config struct {
+	Env         string `koanf:"env" usage:"development, or production, which refuses what is for development only"`
+	DatabaseURL string `koanf:"database_url" usage:"sqlite:PATH or postgres://…"`
+	KMSURL      string `koanf:"kms_url" usage:"where signing keys are: file:DIR, pkcs11:…, vault:…, awskms:… or gcpkms:…"`
+	BackupURL   string `koanf:"backup_url" usage:"where backups are: file:DIR or s3://…"`
+	TrustDomain string `koanf:"trust_domain" usage:"trust domain of the nodes' SPIFFE ids, a DNS name"`
+	PublicURL   string `koanf:"public_url" usage:"https://host[:port] at which devices reach the API; localhost when empty"`
+
+	Listen              string   `koanf:"listen" usage:"of the API: host:port or unix:PATH"`
+	TLSCertFile         string   `koanf:"tls_cert_file" usage:"certificate chain of the API and of metrics, PEM"`
+	TLSKeyFile          string   `koanf:"tls_key_file" usage:"its key, PEM, mode 0600"`
+	InternalListen      string   `koanf:"internal_listen" usage:"of the ingress: unix:PATH, or host:port with TLS and pinned clients"`
+	InternalSocketMode  string   `koanf:"internal_socket_mode" usage:"of Unix sockets: 0600, or 0660 for an ingress of the same group"`
+	InternalTLSCertFile string   `koanf:"internal_tls_cert_file" usage:"certificate chain of the internal listener, PEM"`
+	InternalTLSKeyFile  string   `koanf:"internal_tls_key_file" usage:"its key, PEM, mode 0600"`
+	InternalClientPins  []string `koanf:"internal_client_pins" usage:"SHA-256 of the ingress keys (SPKI) that may connect, hex, comma separated"`
+	EnrollListen        string   `koanf:"enroll_listen" usage:"of node enrolment: host:port; not served yet"`
+	MetricsListen       string   `koanf:"metrics_listen" usage:"of metrics: host:port, unix:PATH or off"`
+
+	BootstrapTokenFile string `koanf:"bootstrap_token_file" usage:"file of mode 0600 with a token that works while no admin exists"`
+	IngressSecretsFile string `koanf:"ingress_secrets_file" usage:"file of mode 0600 with what the ingress signs by"`
+
+	LeaseDuration     time.Duration `koanf:"lease_duration" usage:"how long a heartbeat lets a node write"`
+	LeaseMargin       time.Duration `koanf:"lease_margin" usage:"how much longer the control plane counts it"`
+	LeaseDriftPercent int           `koanf:"lease_drift_percent" usage:"by how much clocks may differ in speed"`
+
+	DeadlinePrepare   time.Duration `koanf:"deadline_prepare" usage:"of a migration's base copy"`
+	DeadlineQuiesce   time.Duration `koanf:"deadline_quiesce" usage:"of its source to stop writing"`
+	DeadlineCopy      time.Duration `koanf:"deadline_copy" usage:"of its target to install the data"`
+	DeadlineDrain     time.Duration `koanf:"deadline_drain" usage:"of its source to close, once the target writes"`
+	QuiesceUnprepared bool          `koanf:"quiesce_unprepared" usage:"go on at the prepare deadline instead of failing"`
+	DrainParallelism  int           `koanf:"drain_parallelism" usage:"migrations at a time from a node that is emptied"`
+	DrainRetry        time.Duration `koanf:"drain_retry" usage:"how long a tenant is left alone before a drain tries again"`
+	QueueBatch        int           `koanf:"queue_batch" usage:"tenants of a region placed in one sweep of the queue"`
+
+	PairingLife   time.Duration `koanf:"pairing_life" usage:"of a pairing code"`
+	TokenLife     time.Duration `koanf:"token_life" usage:"of a device token, at most 10m"`
+	KeepRevisions int           `koanf:"keep_revisions" usage:"how many revisions back a delta reaches"`
+
+	AssertionSkew   time.Duration `koanf:"assertion_skew" usage:"between the clocks of ingress and control plane"`
+	CertificateLife time.Duration `koanf:"certificate_life" usage:"the longest validity of a node certificate"`
+	KeyPublishAhead time.Duration `koanf:"key_publish_ahead" usage:"a token key is published so long before it signs"`
+	KeySignFor      time.Duration `koanf:"key_sign_for" usage:"a token key signs so long"`
+	KeyVerifyAfter  time.Duration `koanf:"key_verify_after" usage:"what it signed is good so long after"`
+
+	NodeRate    int `koanf:"node_rate" usage:"requests a second that each node may make"`
+	NodeBurst   int `koanf:"node_burst" usage:"requests that a node may make at once"`
+	DeviceRate  int `koanf:"device_rate" usage:"requests a second to the devices' API from one address"`
+	DeviceBurst int `koanf:"device_burst" usage:"such requests at once"`
+
+	SweepInterval  time.Duration `koanf:"sweep_interval" usage:"between sweeps of leases, migrations, drains and the queue"`
+	MaxConnections int           `koanf:"max_connections" usage:"on each listener"`
+	MaxWaiters     int           `koanf:"max_waiters" usage:"long polls at a time"`
+	StopGrace      time.Duration `koanf:"stop_grace" usage:"how long a stop waits for requests that were accepted"`
+	LogLevel       string        `koanf:"log_level" usage:"debug, info, warn or error"`
+	LogFormat      string        `koanf:"log_format" usage:"text or json"`
+}
+
+// Default is what holds where nothing is said.
+func Default() Config {
+	f, a, t := fleet.DefaultSettings(""), access.DefaultSettings(""), trust.DefaultSettings("")
+	return Config{
+		Env: Development, Listen: "127.0.0.1:8440", InternalSocketMode: "0600", MetricsListen: "127.0.0.1:8449",
+		LeaseDuration: f.Lease.Duration, LeaseMargin: f.Lease.Margin, LeaseDriftPercent: int(f.Lease.DriftPercent),
+		DeadlinePrepare: f.Deadlines.Prepare, DeadlineQuiesce: f.Deadlines.Quiesce, DeadlineCopy: f.Deadlines.Copy,
+		DeadlineDrain: f.Deadlines.Drain, QuiesceUnprepared: f.Deadlines.QuiesceUnprepared,
+		DrainParallelism: f.DrainParallelism, DrainRetry: f.DrainRetry, QueueBatch: f.QueueBatch,
+		PairingLife: a.PairingLife, TokenLife: a.TokenLife, KeepRevisions: a.KeepRevisions,
+		AssertionSkew: t.Skew, CertificateLife: t.CertificateLife, KeyPublishAhead: t.Windows.PublishAhead,
+		KeySignFor: t.Windows.SignFor, KeyVerifyAfter: t.Windows.VerifyAfter,
+		NodeRate: 500, NodeBurst: 1000, DeviceRate: 20, DeviceBurst: 100,
+		SweepInterval: time.Second, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
+		LogLevel: "info", LogFormat: "text",
+	}
+}
+
+// The environments.
+const (
+	Development = "development"
+	Production  = "production"
+)
+
+// Off is the address of a listener that is not to be.
+const Off = "off"
+
+// Fleet is what the use cases of nodes and placement are set to.
+func (c Config) Fleet() fleet.Settings {
+	s := fleet.DefaultSettings(c.TrustDomain)
+	s.Lease = placement.LeaseTerms{
+		Duration: c.LeaseDuration, Margin: c.LeaseMargin, DriftPercent: int64(c.LeaseDriftPercent),
+	}
+	s.Deadlines = placement.Deadlines{
+		Prepare: c.DeadlinePrepare, Quiesce: c.DeadlineQuiesce, Copy: c.DeadlineCopy, Drain: c.DeadlineDrain,
+		QuiesceUnprepared: c.QuiesceUnprepared,
+	}
+	s.DrainParallelism, s.DrainRetry, s.QueueBatch = c.DrainParallelism, c.DrainRetry, c.QueueBatch
+	return s
+}
+
+// Access is what the use cases of tenants and devices are set to.
+func (c Config) Access() access.Settings {
+	s := access.DefaultSettings(c.publicURL() + "/v1/devices/token")
+	s.PairingLife, s.TokenLife, s.KeepRevisions = c.PairingLife, c.TokenLife, c.KeepRevisions
+	return s
+}
+
+// Trust is what the use cases of identity and keys are set to.
+func (c Config) Trust() trust.Settings {
+	s := trust.DefaultSettings(c.TrustDomain)
+	s.Skew, s.CertificateLife = c.AssertionSkew, c.CertificateLife
+	s.Windows.PublishAhead, s.Windows.SignFor, s.Windows.VerifyAfter = c.KeyPublishAhead, c.KeySignFor, c.KeyVerifyAfter
+	return s
+}
+
+// publicURL falls back to what a device on the same machine would use.
+func (c Config) publicURL() string {
+	if c.PublicURL != "" {
+		return c.PublicURL
+	}
+	return "https://localhost" + portOf(c.Listen)
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Show writes the effective configuration, a setting a line with where its value came from, and no secret.
+func (l *Loaded) Show(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range settings() {
+		value := show(s.of(&l.Config))
+		if strings.HasSuffix(s.key, "_url") {
+			value = redacted(value)
+		}
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\n", s.key, value, l.origin[s.key])
+	}
+	return out.Flush()
+}
+
+// redacted shows a URL without its password and without what its query says, but for what is known to be harmless.
+func redacted(text string) string {
+	scheme, rest, found := strings.Cut(text, ":")
+	if !found || !strings.HasPrefix(rest, "//") {
+		return opaque(text, scheme)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return scheme + "://…"
+	}
+	harmless := []string{"sslmode", "application_name", "connect_timeout", "pool_max_conns", "region", "endpoint"}
+	query := u.Query()
+	for key := range query {
+		if !slices.Contains(harmless, key) {
+			query.Set(key, "xxxxx")
+		}
+	}
+	u.RawQuery = query.Encode()
+	return u.Redacted()
+}
+
+// opaque shows a reference that is no URL with a host, such as that of a PKCS#11 key.
+func opaque(text, scheme string) string {
+	shown, _, more := strings.Cut(text, "?")
+	if i := strings.LastIndexByte(shown, '@'); i >= 0 {
+		shown = scheme + ":…" + shown[i:]
+	}
+	if more {
+		shown += "?…"
+	}
+	return shown
+}

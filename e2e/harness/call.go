@@ -1,0 +1,122 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"berth/adapters/contract"
+)
+
+// Answer is an HTTP answer, read to its end.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Slug is the slug of a problem; empty for any other answer.
+func (a Answer) Slug() string {
+	var p contract.Problem
+	if a.Header.Get("Content-Type") != contract.ProblemType || json.Unmarshal(a.Body, &p) != nil {
+		return ""
+	}
+	return p.Slug()
+}
+
+// Do sends a request to the API listener with a bearer token; body is marshalled unless it is a string.
+func (s *Server) Do(token, method, path string, body any, header ...string) Answer {
+	s.t.Helper()
+	req, err := http.NewRequest(method, s.API+path, reader(body)) //nolint:noctx // the client bounds it
+	must(s.t, err)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	setHeaders(req, body, header)
+	return s.send(http.DefaultClient, req, s.API)
+}
+
+// Call is Do that expects a status and decodes the answer into out, unless that is nil.
+func (s *Server) Call(token, method, path string, body any, status int, out any) Answer {
+	s.t.Helper()
+	a := s.Do(token, method, path, body)
+	s.expect(a, method+" "+path, status, out)
+	return a
+}
+
+// Operator is Call with the admin's token.
+func (s *Server) Operator(method, path string, body any, status int, out any) Answer {
+	s.t.Helper()
+	return s.Call(s.Token, method, path, body, status, out)
+}
+
+// Refused is Do with the admin's token that expects a slug.
+func (s *Server) Refused(method, path string, body any, status int, slug string) {
+	s.t.Helper()
+	if a := s.Do(s.Token, method, path, body); a.Status != status || a.Slug() != slug {
+		s.t.Fatalf("%s %s: %d %q, want %d %q\n%s", method, path, a.Status, a.Slug(), status, slug, a.Body)
+	}
+}
+
+func (s *Server) expect(a Answer, what string, status int, out any) {
+	s.t.Helper()
+	if a.Status != status {
+		s.t.Fatalf("%s: status %d, want %d\n%s", what, a.Status, status, a.Body)
+	}
+	if out != nil {
+		if err := json.Unmarshal(a.Body, out); err != nil {
+			s.t.Fatalf("%s: %v in %s", what, err, a.Body)
+		}
+	}
+}
+
+func (s *Server) send(c *http.Client, req *http.Request, base string) Answer {
+	s.t.Helper()
+	resp, err := c.Do(req)
+	must(s.t, err)
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(resp.Body)
+	must(s.t, err)
+	a := Answer{Status: resp.StatusCode, Header: resp.Header, Body: data}
+	s.conforms(c, base, req, a)
+	return a
+}
+
+func reader(body any) io.Reader {
+	switch b := body.(type) {
+	case nil:
+		return nil
+	case string:
+		return strings.NewReader(b)
+	case []byte:
+		return bytes.NewReader(b)
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return bytes.NewReader(data)
+}
+
+func setHeaders(req *http.Request, body any, header []string) {
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+}
+
+// Decode expects a status and decodes the answer.
+func Decode(t testing.TB, a Answer, status int, out any) {
+	t.Helper()
+	if a.Status != status {
+		t.Fatalf("status %d, want %d\n%s", a.Status, status, a.Body)
+	}
+	if err := json.Unmarshal(a.Body, out); err != nil {
+		t.Fatalf("%v in %s", err, a.Body)
+	}
+}

@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"berth/ports/internal/law"
+	"berth/ports/store"
+)
+
+func recordLaws() []law.Law[store.Store] {
+	return []law.Law[store.Store]{
+		promise("a record comes back with every field", everyField),
+		promise("a record of nothing but its key comes back so", bareFields),
+		promise("a counter at its limit comes back", counterLimits),
+		promise("saving replaces every field", everyFieldReplaced),
+		promise("what comes back belongs to the caller", callersOwn),
+		promise("a transaction reads what it wrote", readsOwnWrites),
+	}
+}
+
+func everyField(k *kit) {
+	for _, s := range samples() {
+		for i := range 8 {
+			id := fmt.Sprintf("id-%d", i)
+			k.roundTrip(s, id, s.full(newMaker(uint64(i)), id)) //nolint:gosec // a small number
+		}
+	}
+}
+
+func bareFields(k *kit) {
+	for _, s := range samples() {
+		k.roundTrip(s, "bare", s.bare("bare"))
+	}
+}
+
+func counterLimits(k *kit) {
+	for _, s := range samples() {
+		k.roundTrip(s, "high", s.limits("high"))
+	}
+}
+
+func (k *kit) roundTrip(s sample, id string, record any) {
+	k.Helper()
+	k.mustDo(func(ctx context.Context, r *store.Roles) error { return s.create(ctx, r, record) })
+	k.holds(s, id, record)
+}
+
+// holds fails the law unless the store gives this record.
+func (k *kit) holds(s sample, id string, want any) {
+	k.Helper()
+	var got any
+	k.mustSee(func(ctx context.Context, r *store.Roles) (err error) {
+		got, err = s.get(ctx, r, s.key(id))
+		return err
+	})
+	s.same(k, s.thing, got, want)
+}
+
+func everyFieldReplaced(k *kit) {
+	for _, s := range samples() {
+		k.roundTrip(s, "x", s.bare("x"))
+		k.roundTrip(s, "y", s.full(newMaker(7), "y"))
+		last := s.full(k.maker, "x")
+		k.mustDo(func(ctx context.Context, r *store.Roles) error { return s.save(ctx, r, last) })
+		k.holds(s, "x", last)
+		k.holds(s, "y", s.full(newMaker(7), "y"))
+		k.mustDo(func(ctx context.Context, r *store.Roles) error { return s.save(ctx, r, s.bare("x")) })
+		k.holds(s, "x", s.bare("x"))
+	}
+}
+
+func callersOwn(k *kit) {
+	for _, s := range samples() {
+		record, want := s.full(newMaker(1), "mine"), s.full(newMaker(1), "mine")
+		k.mustDo(func(ctx context.Context, r *store.Roles) error { return s.create(ctx, r, record) })
+		scribble(record)
+		k.holds(s, "mine", want)
+		k.mustSee(func(ctx context.Context, r *store.Roles) error {
+			got, err := s.get(ctx, r, s.key("mine"))
+			scribble(got)
+			return err
+		})
+		k.holds(s, "mine", want)
+	}
+}
+
+// scribble changes what can be reached through a record's slices, maps and pointers.
+func scribble(record any) {
+	walk("", reflect.ValueOf(record), func(_ string, v reflect.Value) {
+		switch {
+		case v.Kind() == reflect.Map && v.Len() > 0:
+			v.SetMapIndex(v.MapKeys()[0], reflect.Zero(v.Type().Elem()))
+		case v.CanSet():
+			v.SetZero()
+		}
+	})
+}
+
+func readsOwnWrites(k *kit) {
+	for _, s := range samples() {
+		k.mustDo(func(ctx context.Context, r *store.Roles) error {
+			for seed, write := range []func(context.Context, *store.Roles, any) error{s.create, s.save} {
+				want := s.full(newMaker(uint64(seed)), "own") //nolint:gosec // a small number
+				if err := write(ctx, r, want); err != nil {
+					return err
+				}
+				got, err := s.get(ctx, r, s.key("own"))
+				if err != nil {
+					return err
+				}
+				s.same(k, s.thing+" within its transaction", got, want)
+			}
+			return nil
+		})
+	}
+}
