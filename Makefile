@@ -46,6 +46,7 @@ vet: ## go vet
 .PHONY: generate
 generate: ## write generated code
 	@.ci/wire gen
+	@$(GO) test -count=1 ./cmd/internal/docs -update >/dev/null
 
 .PHONY: generate-check
 generate-check: ## fail where generated code is not fresh

@@ -20,7 +20,7 @@ type Heartbeat struct {
 	Generation int64     `json:"generation" minimum:"0" maximum:"9007199254740991"`
 	Sequence   int64     `json:"sequence" minimum:"0" maximum:"9007199254740991"`
 	Capacity   *Capacity `json:"capacity,omitempty" doc:"The node's own limit; it may lower the operator's, never raise it"`
-	Usage      Capacity  `json:"usage,omitempty,omitzero"`
+	Usage      Capacity  `json:"usage,omitzero" required:"false"`
 }
 
 // Lease is the answer to a beat.

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -51,20 +53,13 @@ func explain(err error) error {
 	return malformed("the body can not be read")
 }
 
+// holdsNUL looks into every string of a decoded value: no store keeps a NUL, so none comes in.
 func holdsNUL(v any) bool {
 	switch t := v.(type) {
 	case string:
-		for i := range len(t) {
-			if t[i] == 0 {
-				return true
-			}
-		}
+		return strings.IndexByte(t, 0) >= 0
 	case []any:
-		for _, e := range t {
-			if holdsNUL(e) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(t, holdsNUL)
 	case map[string]any:
 		for k, e := range t {
 			if holdsNUL(k) || holdsNUL(e) {

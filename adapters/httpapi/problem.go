@@ -70,8 +70,7 @@ func seconds(d time.Duration) string {
 }
 
 func toAnswer(err error) *answer {
-	var s statusFault
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[statusFault](err); ok {
 		p := contract.FromFault(s.error)
 		p.Status, p.Title = s.status, http.StatusText(s.status)
 		return &answer{*p}
@@ -100,9 +99,8 @@ func fromHuma(status int, msg string, errs []error) error {
 	}
 	var parts []*fault.Error
 	for _, e := range errs {
-		var d *huma.ErrorDetail
-		if errors.As(e, &d) {
-			slug, detail := splitSlug(d.Message)
+		if d, ok := errors.AsType[*huma.ErrorDetail](e); ok {
+			slug, detail := splitSlug(d.Message, status)
 			parts = append(parts, fault.New(fault.Invalid, slug, "%s", detail).At(d.Location))
 		}
 	}
@@ -144,9 +142,13 @@ func statusSlug(status int) string {
 
 const slugMark = "\x1f"
 
-func splitSlug(message string) (slug, detail string) {
+// splitSlug finds the slug in front of a message; a message without one is named by the status, where that says more.
+func splitSlug(message string, status int) (slug, detail string) {
 	if s, d, ok := strings.Cut(message, slugMark); ok {
 		return s, d
+	}
+	if slug := statusSlug(status); slug != "invalid_request" {
+		return slug, message
 	}
 	return "invalid_value", message
 }
@@ -180,8 +182,7 @@ func slugValidation() {
 
 // bodyFault says why a body could not be read.
 func bodyFault(err error) error {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return statusFault{
 			fault.New(fault.Invalid, "body_too_large", "a body has at most %d bytes", large.Limit), http.StatusRequestEntityTooLarge,
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// page needs nothing from any other host, so that it works where the control plane is all that can be reached.
-var page = template.Must(template.New("reference").Parse(`<!doctype html><html lang="en"><meta charset="utf-8">
+// pageText needs nothing from any other host, so that it works where the control plane is all that can be reached.
+const pageText = `<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 code{background:#f2f2f2;padding:.1em .3em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>
@@ -19,7 +19,9 @@ code{background:#f2f2f2;padding:.1em .3em}td{padding:.2em .8em .2em 0;vertical-a
 Errors are RFC 9457 problems; match on the slug in <code>type</code>.</p>
 {{range .Groups}}<h2>{{.Tag}}</h2><table>{{range .Ops}}<tr><td><code>{{.Method}}</code></td><td><code>{{.Path}}</code></td>
 <td>{{.Summary}}</td></tr>{{end}}</table>{{end}}</html>
-`)) //nolint:gochecknoglobals // an immutable template
+`
+
+var page = template.Must(template.New("reference").Parse(pageText)) //nolint:gochecknoglobals // an immutable template
 
 type referenceGroup struct {
 	Tag string

@@ -38,7 +38,7 @@ func RequestID(ctx context.Context) string { return scopeOf(ctx).requestID }
 func Log(ctx context.Context) *slog.Logger { return scopeOf(ctx).log }
 
 // With returns a Huma context whose request context is ctx.
-func With(hc huma.Context, ctx context.Context) huma.Context { return huma.WithContext(hc, ctx) }
+func With(ctx context.Context, hc huma.Context) huma.Context { return huma.WithContext(hc, ctx) }
 
 func withScope(ctx context.Context, s *scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)

@@ -57,8 +57,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	// Long polls end at once, so that a stop does not wait for them; whatever else runs keeps its context.
 	close(stopping)
 	err := server.Shutdown(stop)
-	<-failed
-	return err
+	return errors.Join(err, <-failed)
 }
 
 func (s *Server) serve(server *http.Server, l net.Listener) error {

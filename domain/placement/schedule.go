@@ -56,19 +56,17 @@ func (c Candidate) mayReceive(p *Placement, rehome string) error {
 // Choose picks the node for a tenant: the eligible one in the region with the largest free share, then the most free
 // room, then the lowest id, so that the choice is the same everywhere. nil where no node takes it.
 func Choose(region string, candidates []Candidate, except string) *Candidate {
-	best := -1
-	for i, c := range candidates {
+	var best *Candidate
+	for i := range candidates {
+		c := &candidates[i]
 		if c.Node.r.Region != region || c.Node.r.ID == except || !c.Eligible() {
 			continue
 		}
-		if best < 0 || better(c, candidates[best]) {
-			best = i
+		if best == nil || better(*c, *best) {
+			best = c
 		}
 	}
-	if best < 0 {
-		return nil
-	}
-	return &candidates[best]
+	return best
 }
 
 func better(a, b Candidate) bool {

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func (m *Migration) remark(name, detail string, now time.Time) {
 }
 
 func (m *Migration) note(name, detail string, now time.Time) {
-	m.r.Steps = append(m.r.Steps[:len(m.r.Steps):len(m.r.Steps)],
+	m.r.Steps = append(slices.Clip(m.r.Steps),
 		Step{Name: name, At: ident.Instant(now), Detail: clip(detail)})
 }
 

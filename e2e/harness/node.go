@@ -123,13 +123,14 @@ func (n *Node) Payload(method, path string, body []byte) identity.Payload {
 	id, err := identity.ParseSPIFFEID(n.SPIFFE)
 	must(n.s.t, err)
 	return identity.Payload{
-		SPIFFEID: id, Fingerprint: n.Fingerprint, Method: method, Target: "/internal/v1" + path, Host: internalHost,
+		SPIFFEID: id, Fingerprint: n.Fingerprint, Method: method, Target: "/internal/v1" + path, Host: InternalHost,
 		BodySHA256: sum, IssuedAt: now, ExpiresAt: now.Add(10 * time.Second),
 		Nonce: random(16),
 	}
 }
 
-const internalHost = "internal.berth.test"
+// InternalHost is what the ingress names the control plane by.
+const InternalHost = "internal.berth.test"
 
 // Do sends a request as the ingress would for this node.
 func (n *Node) Do(method, path string, body any, header ...string) Answer {
@@ -143,7 +144,7 @@ func (n *Node) Do(method, path string, body any, header ...string) Answer {
 // Internal sends a request to the internal listener with exactly these headers.
 func (s *Server) Internal(method, path string, body []byte, header ...string) Answer {
 	s.t.Helper()
-	req, err := http.NewRequest(method, "http://"+internalHost+"/internal/v1"+path, bytes.NewReader(body)) //nolint:noctx // the client bounds it
+	req, err := http.NewRequest(method, "http://"+InternalHost+"/internal/v1"+path, bytes.NewReader(body))
 	must(s.t, err)
 	if len(body) == 0 {
 		req.Body = http.NoBody
@@ -151,7 +152,7 @@ func (s *Server) Internal(method, path string, body []byte, header ...string) An
 	} else {
 		setHeaders(req, body, header)
 	}
-	return s.send(s.internal, req, "http://"+internalHost)
+	return s.send(s.internal, req, "http://"+InternalHost)
 }
 
 // Call is Do that expects a status and decodes the answer.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite" // to hold a lock as another process would
 
 	"berth/domain/identity"
 )
@@ -88,7 +91,7 @@ func (s *Server) Run() {
 	api, metrics := freeAddress(s.t), freeAddress(s.t)
 	s.API, s.Metrics = "http://"+api, "http://"+metrics
 	s.out = &output{}
-	s.cmd = exec.Command(Binary(s.t), "serve", "--migrate") //nolint:gosec,noctx // our own binary; Stop ends it
+	s.cmd = exec.Command(Binary(s.t), "serve", "--migrate")
 	s.cmd.Env = append(os.Environ(),
 		"BERTH_DATABASE_URL=sqlite:"+filepath.Join(s.Dir, "control.db"),
 		"BERTH_LISTEN="+api, "BERTH_METRICS_LISTEN="+metrics, "BERTH_INTERNAL_LISTEN=unix:"+s.Socket,
@@ -104,7 +107,7 @@ func (s *Server) Run() {
 }
 
 func (s *Server) ready() bool {
-	resp, err := http.Get(s.API + "/readyz") //nolint:noctx // bounded by Eventually
+	resp, err := http.Get(s.API + "/readyz")
 	if err != nil {
 		return false
 	}
@@ -184,7 +187,7 @@ const Bootstrap = "bt_bootstrap_abcdefghijklmnopqrstuvwxyz"
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
@@ -210,4 +213,20 @@ func must(t testing.TB, err error) {
 func (s *Server) Reload() {
 	s.t.Helper()
 	must(s.t, s.cmd.Process.Signal(syscall.SIGHUP))
+}
+
+// LockDatabase takes the database's write lock as a hung process would; the function returned gives it back.
+func (s *Server) LockDatabase() (unlock func()) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Dir, "control.db"))
+	must(s.t, err)
+	conn, err := db.Conn(context.Background())
+	must(s.t, err)
+	_, err = conn.ExecContext(context.Background(), "BEGIN EXCLUSIVE")
+	must(s.t, err)
+	return func() {
+		s.t.Helper()
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		must(s.t, errors.Join(err, conn.Close(), db.Close()))
+	}
 }

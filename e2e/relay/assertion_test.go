@@ -2,8 +2,6 @@ package relay
 
 import (
 	"crypto/sha256"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +95,7 @@ func TestAssertionsThatAreRefused(t *testing.T) {
 		}
 	}
 	for name, b := range bends() {
-		if b.slug != "node_mismatch" && !strings.Contains(w.metrics(t), `slug="`+b.slug+`"`) {
+		if b.slug != "node_mismatch" && !strings.Contains(w.MetricsText(), `slug="`+b.slug+`"`) {
 			t.Errorf("%s: no counter has the slug %s", name, b.slug)
 		}
 	}
@@ -106,20 +104,6 @@ func TestAssertionsThatAreRefused(t *testing.T) {
 	if shown.Heartbeat.Sequence != n.Sequence || len(n.Assignments()) != len(before) {
 		t.Fatalf("a refused request changed the node: %+v", shown)
 	}
-}
-
-func (w *world) metrics(t *testing.T) string {
-	t.Helper()
-	resp, err := http.Get(w.Metrics + "/metrics") //nolint:noctx // a test against its own process
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // A mutating request counts once, also after the process was killed and started again (I4).

@@ -141,9 +141,10 @@ func TestWaitingPollSeesARevoke(t *testing.T) {
 	owner, phone := w.Pair("acme", "owner", "desktop"), w.Pair("acme", "member", "phone")
 	s := w.snapshot(w.holder())
 	known := contract.Poll{Tenants: []contract.Known{{Tenant: "acme", Generation: 1, Revision: s.Revision}}, Wait: 30}
-	holder := w.holder()
+	holder, waiting := w.holder(), w.Waiting()
 	answered := make(chan harness.Answer, 1)
 	go func() { answered <- holder.Do("POST", "/nodes/"+holder.ID+"/authorization/poll", known) }()
+	w.Eventually("the poll waits", func() bool { return w.Waiting() > waiting })
 	start := time.Now()
 	holder.Call("POST", revokePath(phone), contract.NodeRevoke{Generation: 1, AskedBy: owner.Principal}, 200, nil)
 	a := <-answered

@@ -18,7 +18,13 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s := harness.Start(t)
+	return newWorldWith(t)
+}
+
+// newWorldWith starts the server with further environment.
+func newWorldWith(t *testing.T, env ...string) *world {
+	t.Helper()
+	s := harness.Start(t, env...)
 	s.Operator("POST", "/api/v1/regions", contract.NewRegion{ID: "eu", Origin: "https://eu.relay.test"}, 201, nil)
 	w := &world{Server: s, nodes: map[string]*harness.Node{}, tenant: "acme"}
 	for _, id := range []string{"a", "b", "c"} {
@@ -102,7 +108,7 @@ func (m *move) abortPath() string {
 }
 
 // steps are the early states of a migration and how to come to each from the one before.
-var steps = []struct { //nolint:gochecknoglobals // an immutable table
+var steps = []struct {
 	state string
 	enter func(*move)
 }{

@@ -85,7 +85,7 @@ func (d Deps) authenticate(api huma.API) func(huma.Context, func(huma.Context)) 
 			httpapi.Refuse(api, ctx, err)
 			return
 		}
-		next(httpapi.With(held, context.WithValue(ctx.Context(), callerKey{}, c)))
+		next(httpapi.With(context.WithValue(ctx.Context(), callerKey{}, c), held))
 	}
 }
 

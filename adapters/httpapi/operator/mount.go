@@ -88,7 +88,7 @@ func (d Deps) authenticate(api huma.API) func(huma.Context, func(huma.Context)) 
 			httpapi.Refuse(api, ctx, err)
 			return
 		}
-		next(httpapi.With(ctx, context.WithValue(ctx.Context(), operatorKey{}, who)))
+		next(httpapi.With(context.WithValue(ctx.Context(), operatorKey{}, who), ctx))
 	}
 }
 

@@ -43,8 +43,7 @@ func Read(path string) ([]byte, error) {
 
 // unreadable says why in the system's own words, which hold the path and nothing of the file.
 func unreadable(path string, err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err
 	}
 	return fault.New(fault.Invalid, "file_unreadable", "%s can not be read: %v", path, err)

@@ -123,13 +123,23 @@ func auditRanges(k *kit) {
 		return keysOf(es, err)(func(e audit.Entry) string { return fmt.Sprint(e.Sequence) })
 	}
 	for what, read := range map[string]body{
-		"5 6 7": func(ctx context.Context, r *store.Roles) error { return wants("5 6 7")(numbers(r.Audit.Range(ctx, 4, 3))) },
-		"12":    func(ctx context.Context, r *store.Roles) error { return wants("12")(numbers(r.Audit.Range(ctx, 11, 99))) },
-		"none":  func(ctx context.Context, r *store.Roles) error { return wants("")(numbers(r.Audit.Range(ctx, 12, 99))) },
-		"1":     func(ctx context.Context, r *store.Roles) error { return wants("1")(numbers(r.Audit.Range(ctx, -3, 0))) },
-		"a":     func(ctx context.Context, r *store.Roles) error { return wants("1 4 7 10")(numbers(r.Audit.About(ctx, "tenant/a", 0, 99))) },
-		"ab":    func(ctx context.Context, r *store.Roles) error { return wants("5 8")(numbers(r.Audit.About(ctx, "tenant/ab", 2, 2))) },
-		"of no": func(ctx context.Context, r *store.Roles) error { return wants("")(numbers(r.Audit.About(ctx, "tenant/", 0, 99))) },
+		"5 6 7": func(ctx context.Context, r *store.Roles) error {
+			return wants("5 6 7")(numbers(r.Audit.Range(ctx, 4, 3)))
+		},
+		"12": func(ctx context.Context, r *store.Roles) error {
+			return wants("12")(numbers(r.Audit.Range(ctx, 11, 99)))
+		},
+		"none": func(ctx context.Context, r *store.Roles) error { return wants("")(numbers(r.Audit.Range(ctx, 12, 99))) },
+		"1":    func(ctx context.Context, r *store.Roles) error { return wants("1")(numbers(r.Audit.Range(ctx, -3, 0))) },
+		"a": func(ctx context.Context, r *store.Roles) error {
+			return wants("1 4 7 10")(numbers(r.Audit.About(ctx, "tenant/a", 0, 99)))
+		},
+		"ab": func(ctx context.Context, r *store.Roles) error {
+			return wants("5 8")(numbers(r.Audit.About(ctx, "tenant/ab", 2, 2)))
+		},
+		"of no": func(ctx context.Context, r *store.Roles) error {
+			return wants("")(numbers(r.Audit.About(ctx, "tenant/", 0, 99)))
+		},
 	} {
 		if err := k.see(read); err != nil {
 			k.Fatalf("%s: %v", what, err)

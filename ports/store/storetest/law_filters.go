@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"berth/domain/authorization"
 	"berth/domain/fault"
 	"berth/domain/identity"
 	"berth/domain/placement"
@@ -88,7 +89,7 @@ func placementsFound(k *kit) {
 	})
 	tenant := func(p *placement.Placement) string { return p.Record().Tenant }
 	for node, want := range map[string][2][]string{
-		"n1": {{"a", "c"}, {"a"}}, "n2": {{"b", "c", "d"}, {"b"}}, "n3": {{"d"}, nil}, "": {nil, nil},
+		"n1": {{"a", "c"}, {"a"}}, "n2": {{"b", "c", "d"}, {"b"}}, "n3": {{"d"}, nil}, "n": {nil, nil},
 	} {
 		k.gives("concerning "+node, func(ctx context.Context, r *store.Roles) ([]string, error) {
 			return keysOf(r.Placements.Concerning(ctx, node, store.Page{Limit: 9}))(tenant)
@@ -281,6 +282,6 @@ func tenantsApart(k *kit) {
 		}
 	}
 	k.gives("routes of a", func(ctx context.Context, r *store.Roles) ([]string, error) {
-		return keysOf(r.Routes.OfTenant(ctx, "a", store.Page{Limit: 9}))(routeID)
+		return keysOf(r.Routes.OfTenant(ctx, "a", store.Page{Limit: 9}))(func(r authorization.Route) string { return r.Record().ID })
 	}, "r-a")
 }
