@@ -47,6 +47,10 @@ func decide(op authorization.Operation, p *placement.Placement, node string) err
 	return authorization.Decide(op, p.RoleOf(node), p.Phase())
 }
 
+func lets(op authorization.Operation, p *placement.Placement, node string) bool {
+	return decide(op, p, node) == nil
+}
+
 // nothing refuses in the words of the access table, in which an operation without a row is allowed to nobody.
 func nothing() error { return authorization.Decide("", placement.RoleStranger, placement.PhaseNone) }
 

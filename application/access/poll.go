@@ -140,7 +140,7 @@ func (p *polling) differing(ctx context.Context, known []store.Known) (map[strin
 
 // judge returns what to say about one belief, nil where it is true.
 func (p *polling) judge(ctx context.Context, k store.Known, s store.Standing) (*PollEntry, error) {
-	if decide(authorization.OpDelta, s.Placement, p.node) != nil {
+	if !lets(authorization.OpDelta, s.Placement, p.node) {
 		return &PollEntry{Tenant: k.Tenant, Result: PollNotFound}, nil
 	}
 	entry := &PollEntry{Tenant: k.Tenant, Result: PollSnapshotNeeded, Generation: s.Placement.Record().Generation}

@@ -176,7 +176,7 @@ func (w *world) moves(phase placement.Phase) {
 		next := p.Record()
 		next.Node, next.Migration, next.Source, next.Target = "a", "mig_1", "a", "b"
 		next.Version++
-		switch phase { //nolint:exhaustive // the others are no phase of a placement
+		switch phase {
 		case placement.PhaseActive:
 			next.Migration, next.Source, next.Target, next.State = "", "", "", placement.Active
 		case placement.PhasePreparing:

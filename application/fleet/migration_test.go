@@ -341,4 +341,3 @@ func TestSweepSwitchesAfterACrash(t *testing.T) {
 		t.Fatalf("the repeated report left %+v", got)
 	}
 }
-

@@ -42,8 +42,8 @@ func (t *Trust) CompromiseSigningKey(ctx context.Context, in CompromiseSigningKe
 	if err != nil {
 		return CompromisedKey{}, err
 	}
-	// The key has ended whatever becomes of its successor, and the sweep tries again.
-	_ = t.keepKeys(ctx, in.Actor, purpose) //nolint:errcheck // the answer's Active says so
+	// The key has ended whatever becomes of its successor, which Active tells; the sweep tries again.
+	_ = t.keepKeys(ctx, in.Actor, purpose)
 	return t.compromised(ctx, purpose, in.KID)
 }
 

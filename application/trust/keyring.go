@@ -81,7 +81,7 @@ func (t *Trust) keep(ctx context.Context, actor audit.Actor, purpose identity.Ke
 		return nil
 	})
 	if err == nil && unused != nil { // after an error the key may be in the ring all the same
-		_ = t.Signer.Destroy(ctx, unused.ref) //nolint:errcheck // what is left behind signs for nobody
+		_ = t.Signer.Destroy(ctx, unused.ref) // one that is left behind signs for nobody
 	}
 	return err
 }

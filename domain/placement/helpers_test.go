@@ -115,7 +115,13 @@ func (b *bench) took(m *Migration, err error) error {
 	return err
 }
 
-func (b *bench) nextID() string { return fmt.Sprintf("mig_%03d", len(b.past)+1) }
+func (b *bench) nextID() string {
+	n := len(b.past) + 1
+	if b.m != nil {
+		n++
+	}
+	return fmt.Sprintf("mig_%03d", n)
+}
 
 func (b *bench) prepare(target, rehome string) error {
 	return b.took(Prepare(Plan{b.nextID(), rehome}, b.p, b.nodes[b.p.r.Node].Node, b.nodes[target], b.deadlines(), b.now))

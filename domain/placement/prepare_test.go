@@ -2,6 +2,7 @@ package placement
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"berth/domain/fault"
@@ -104,30 +105,53 @@ func TestOfAbortAndSwitchOneWins(t *testing.T) {
 	}
 }
 
-// Two migrations do not meet: what one is told while another runs, or after a third tenant's was brought, is refused.
+// Two migrations do not meet: whatever is sent to one while another runs changes nothing, nor does one act on the placement
+// of another tenant.
 func TestMigrationsActOnTheirOwnPlacementOnly(t *testing.T) {
 	t.Parallel()
 	b := newBench(t).reach(Move, PhaseAborted)
 	old := b.m
 	must(t, b.prepare("b", ""))
 	b.forward()
-	for name, event := range events() {
-		if name == "prepare" || name == "recover" || name == "source-failed" || name == "target-failed" {
-			continue
-		}
-		late := *b
-		late.m = RestoreMigration(old.r)
-		before := b.image()
-		if err := event(&late); fault.KindOf(err) != fault.Conflict {
-			t.Errorf("%s of an old migration: %v", name, err)
-		}
-		if !reflect.DeepEqual(before, b.image()) {
-			t.Errorf("%s of an old migration changed something", name)
+	for phase := PhasePreparing; phase <= PhaseFailed; phase++ {
+		for name, event := range events() {
+			if name == "prepare" || name == "recover" || phase == PhaseFailed && strings.HasSuffix(name, "-failed") {
+				continue
+			}
+			late := *b // has read the old migration when it was in that phase
+			late.m = RestoreMigration(old.r)
+			late.m.r.State = phase
+			before := b.image()
+			if err := event(&late); name != "drained" && fault.KindOf(err) != fault.Conflict {
+				t.Errorf("%s of an old migration read while %s: %v", name, phase, err)
+			}
+			if !reflect.DeepEqual(before, b.image()) {
+				t.Errorf("%s of an old migration read while %s changed something", name, phase)
+			}
 		}
 	}
-	other := newBench(t).reach(Move, PhaseQuiescing)
-	w := b.parties(b.m)
-	w.Placement = other.p
-	other.p.r.Tenant = "globex"
-	refused(t, b.m.Abort(w, "", b.now), "migration_superseded")
+}
+
+// The switch is a compare-and-set on migration, state, generation and manifest root (P5): where the placement's row says
+// something else in any of them, or is another tenant's, it refuses and changes nothing.
+func TestSwitchComparesEachPartOfTheRow(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Record){
+		"migration":   func(r *Record) { r.Migration = "mig_777" },
+		"none":        func(r *Record) { r.Migration = "" },
+		"state":       func(r *Record) { r.State = Copying },
+		"active":      func(r *Record) { r.State = Active },
+		"switched":    func(r *Record) { r.State = Draining },
+		"generation":  func(r *Record) { r.Generation = 2 },
+		"root":        func(r *Record) { r.ManifestRoot = root(8) },
+		"other owner": func(r *Record) { r.Tenant = "globex" },
+	} {
+		b := newBench(t).reach(Move, PhaseSwitching)
+		change(&b.p.r)
+		before := b.image()
+		err := b.m.SwitchOver(b.parties(b.m), b.deadlines(), b.now)
+		if fault.KindOf(err) != fault.Conflict || !reflect.DeepEqual(before, b.image()) {
+			t.Errorf("%s: got %v, changed %t", name, err, !reflect.DeepEqual(before, b.image()))
+		}
+	}
 }

@@ -229,16 +229,14 @@ func TestNotesAreBoundedButStepsAreKept(t *testing.T) {
 func TestRecordsShareNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t).reach(Recovery, PhaseFailed)
-	want := b.m.Record()
-	r := b.m.Record()
-	r.Steps[0].Name, r.Failure.Reason, r.DataLoss.LastSequence = "x", "x", 1
-	if !reflect.DeepEqual(b.m.Record(), want) {
-		t.Fatal("changing a record changed the migration")
+	intact := func(m *Migration) bool {
+		r := m.Record()
+		return r.Steps[0].Name == "recover" && r.Failure.Reason == "disk full" && r.DataLoss.LastSequence == 7
 	}
-	r = b.m.Record()
+	r := b.m.Record()
 	m := RestoreMigration(r)
 	r.Steps[0].Name, r.Failure.Reason, r.DataLoss.LastSequence = "x", "x", 1
-	if !reflect.DeepEqual(m.Record(), want) {
-		t.Fatal("changing the record it was restored from changed the migration")
+	if !intact(b.m) || !intact(m) {
+		t.Fatalf("changing a record changed a migration: %+v, %+v", b.m.Record(), m.Record())
 	}
 }

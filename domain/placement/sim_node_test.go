@@ -54,7 +54,7 @@ func (n *simNode) act() {
 	for _, p := range slices.Clone(n.procs) {
 		switch {
 		case s.now < p.pausedTill:
-		case s.chance(1):
+		case !s.sturdy && s.chance(1):
 			n.stop(p)
 		case s.chance(2):
 			p.pausedTill = s.now + s.while()

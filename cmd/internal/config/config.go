@@ -45,9 +45,9 @@ type Config struct {
 	DrainRetry        time.Duration `koanf:"drain_retry" usage:"how long a tenant is left alone before a drain tries again"`
 	QueueBatch        int           `koanf:"queue_batch" usage:"tenants of a region placed in one sweep of the queue"`
 
-	PairingLife   time.Duration `koanf:"pairing_life" usage:"of a pairing code"`
-	TokenLife     time.Duration `koanf:"token_life" usage:"of a device token, at most 10m"`
-	KeepRevisions int           `koanf:"keep_revisions" usage:"how many revisions back a delta reaches"`
+	PairingLife time.Duration `koanf:"pairing_life" usage:"of a pairing code"`
+	TokenLife   time.Duration `koanf:"token_life" usage:"of a device token, at most 10m"`
+	KeepChanges int           `koanf:"keep_changes" usage:"how many revisions back a delta reaches"`
 
 	AssertionSkew   time.Duration `koanf:"assertion_skew" usage:"between the clocks of ingress and control plane"`
 	CertificateLife time.Duration `koanf:"certificate_life" usage:"the longest validity of a node certificate"`
@@ -61,6 +61,7 @@ type Config struct {
 	DeviceBurst int `koanf:"device_burst" usage:"such requests at once"`
 
 	SweepInterval  time.Duration `koanf:"sweep_interval" usage:"between sweeps of leases, migrations, drains and the queue"`
+	SweepAccess    time.Duration `koanf:"sweep_access" usage:"between sweeps of change logs and of codes that expired"`
 	MaxConnections int           `koanf:"max_connections" usage:"on each listener"`
 	MaxWaiters     int           `koanf:"max_waiters" usage:"long polls at a time"`
 	StopGrace      time.Duration `koanf:"stop_grace" usage:"how long a stop waits for requests that were accepted"`
@@ -77,11 +78,11 @@ func Default() Config {
 		DeadlinePrepare: f.Deadlines.Prepare, DeadlineQuiesce: f.Deadlines.Quiesce, DeadlineCopy: f.Deadlines.Copy,
 		DeadlineDrain: f.Deadlines.Drain, QuiesceUnprepared: f.Deadlines.QuiesceUnprepared,
 		DrainParallelism: f.DrainParallelism, DrainRetry: f.DrainRetry, QueueBatch: f.QueueBatch,
-		PairingLife: a.PairingLife, TokenLife: a.TokenLife, KeepRevisions: a.KeepRevisions,
+		PairingLife: a.PairingLife, TokenLife: a.TokenLife, KeepChanges: a.KeepRevisions,
 		AssertionSkew: t.Skew, CertificateLife: t.CertificateLife, KeyPublishAhead: t.Windows.PublishAhead,
 		KeySignFor: t.Windows.SignFor, KeyVerifyAfter: t.Windows.VerifyAfter,
-		NodeRate: 500, NodeBurst: 1000, DeviceRate: 20, DeviceBurst: 100,
-		SweepInterval: time.Second, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
+		NodeRate: 2000, NodeBurst: 4000, DeviceRate: 50, DeviceBurst: 500,
+		SweepInterval: time.Second, SweepAccess: time.Minute, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
 		LogLevel: "info", LogFormat: "text",
 	}
 }
@@ -112,7 +113,7 @@ func (c Config) Fleet() fleet.Settings {
 // Access is what the use cases of tenants and devices are set to.
 func (c Config) Access() access.Settings {
 	s := access.DefaultSettings(c.publicURL() + "/v1/devices/token")
-	s.PairingLife, s.TokenLife, s.KeepRevisions = c.PairingLife, c.TokenLife, c.KeepRevisions
+	s.PairingLife, s.TokenLife, s.KeepRevisions = c.PairingLife, c.TokenLife, c.KeepChanges
 	return s
 }
 

@@ -134,7 +134,8 @@ func (c Config) judgeTimes(f *findings) {
 	f.between("max_connections", c.MaxConnections, 1, 1_000_000)
 	f.between("max_waiters", c.MaxWaiters, 1, 1_000_000)
 	f.lasting("stop_grace", c.StopGrace, time.Second, 10*time.Minute)
-	f.lasting("sweep_interval", c.SweepInterval, 100*time.Millisecond, c.LeaseMargin/2)
+	f.lasting("sweep_interval", c.SweepInterval, 100*time.Millisecond, c.LeaseMargin)
+	f.lasting("sweep_access", c.SweepAccess, 100*time.Millisecond, time.Hour)
 }
 
 // own translates what a use case calls a setting.
@@ -142,6 +143,8 @@ func own(field string) string {
 	switch field {
 	case "audience":
 		return "public_url"
+	case "keep_revisions":
+		return "keep_changes"
 	case "skew":
 		return "assertion_skew"
 	case "publish_ahead", "sign_for", "verify_after":

@@ -92,15 +92,18 @@ func callersFresh(k *kit) {
 
 func callersApart(k *kit) {
 	k.callers(1)
-	k.mustAll(crowd, func(int) error {
-		c, _, err := k.store.Caller(k.ctx, "fp-n000")
-		if err != nil {
-			return err
-		}
+	got := make([]*identity.Credential, crowd)
+	k.mustAll(crowd, func(i int) (err error) {
+		got[i], _, err = k.store.Caller(k.ctx, "fp-n000")
+		return err
+	})
+	for i, c := range got {
 		if c.State() != identity.CredentialCurrent {
-			return errors.New("a caller was given what another changed")
+			k.Fatalf("caller %d was given what another changed", i)
 		}
 		*c = *identity.RestoreCredential(identity.CredentialRecord{})
-		return nil
-	})
+	}
+	again, _, err := k.store.Caller(k.ctx, "fp-n000")
+	k.must(err)
+	same(k, "the credential", again.Record(), credential("fp-n000", "n000").Record())
 }

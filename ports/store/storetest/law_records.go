@@ -2,9 +2,12 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
+	"berth/domain/authorization"
+	"berth/domain/placement"
 	"berth/ports/internal/law"
 	"berth/ports/store"
 )
@@ -15,6 +18,7 @@ func recordLaws() []law.Law[store.Store] {
 		promise("a record of nothing but its key comes back so", bareFields),
 		promise("a counter at its limit comes back", counterLimits),
 		promise("saving replaces every field", everyFieldReplaced),
+		promise("handles, routes and waiting tenants come back with every field", partsWhole),
 		promise("what comes back belongs to the caller", callersOwn),
 		promise("a transaction reads what it wrote", readsOwnWrites),
 	}
@@ -27,6 +31,43 @@ func everyField(k *kit) {
 			k.roundTrip(s, id, s.full(newMaker(uint64(i)), id)) //nolint:gosec // a small number
 		}
 	}
+}
+
+func partsWhole(k *kit) {
+	handle, path, waiting := full[authorization.HandleRecord](k.maker), full[authorization.RouteRecord](k.maker), full[placement.Waiting](k.maker)
+	k.mustDo(func(ctx context.Context, r *store.Roles) error {
+		return errors.Join(havePrincipal(ctx, r, handle.Tenant, handle.Principal), r.Handles.Add(ctx, restoreHandles([]authorization.HandleRecord{handle})),
+			r.Routes.Create(ctx, authorization.RestoreRoute(path)), r.Queue.Add(ctx, waiting))
+	})
+	k.partsAre(handle, path, waiting)
+	tenant, principal, digest := handle.Tenant, handle.Principal, handle.Digest
+	handle = full[authorization.HandleRecord](k.maker)
+	handle.Tenant, handle.Principal, handle.Digest = tenant, principal, digest
+	k.mustDo(func(ctx context.Context, r *store.Roles) error {
+		return r.Handles.Save(ctx, restoreHandles([]authorization.HandleRecord{handle}))
+	})
+	k.partsAre(handle, path, waiting)
+}
+
+func (k *kit) partsAre(handle authorization.HandleRecord, path authorization.RouteRecord, waiting placement.Waiting) {
+	k.Helper()
+	k.mustSee(func(ctx context.Context, r *store.Roles) error {
+		hs, err := r.Handles.OfPrincipal(ctx, handle.Tenant, handle.Principal)
+		if err != nil {
+			return err
+		}
+		same(k, "handles", handleRecords(hs), []authorization.HandleRecord{handle})
+		route, err := r.Routes.Get(ctx, path.Tenant, path.ID)
+		if err != nil {
+			return err
+		}
+		same(k, "the route", route.Record(), path)
+		got, err := r.Queue.Get(ctx, waiting.Tenant)
+		if err == nil {
+			same(k, "the waiting tenant", got, waiting)
+		}
+		return err
+	})
 }
 
 func bareFields(k *kit) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"berth/domain/audit"
 	"berth/domain/authorization"
@@ -141,11 +142,14 @@ func whole(ctx context.Context, r *store.Roles) (revoked int64, err error) {
 
 func revokeSeenWhole(k *kit) {
 	k.phones()
+	var left atomic.Int64
+	left.Store(devices)
 	k.mustAll(2*devices, func(i int) error {
 		if i%2 == 0 {
+			defer left.Add(-1)
 			return k.do(func(ctx context.Context, r *store.Roles) error { return revoke(ctx, r, device(i/2), -1) })
 		}
-		for range rounds {
+		for round := 0; round < rounds || left.Load() > 0; round++ {
 			if err := k.see(func(ctx context.Context, r *store.Roles) error { return second(whole(ctx, r)) }); err != nil {
 				return err
 			}

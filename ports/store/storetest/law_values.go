@@ -32,24 +32,31 @@ var badTexts = []string{"nul\x00", "\x00", "broken\xff", "cut\xe8\x88"} //nolint
 
 func badTextRefused(k *kit) {
 	for _, s := range samples() {
+		var paths []string
 		each(reflect.ValueOf(s.full(newMaker(1), "id")), reflect.String, func(path string, _ reflect.Value) {
-			bad := badTexts[len(path)%len(badTexts)]
-			record := with(s.full(newMaker(1), "id"), func(v reflect.Value) {
-				each(v, reflect.String, func(at string, v reflect.Value) {
-					if at == path {
-						v.SetString(bad)
-					}
-				})
-			})
-			err := k.do(func(ctx context.Context, r *store.Roles) error { return s.create(ctx, r, record) })
-			k.refused(s.thing+path, err, fault.Invalid, "invalid_text")
+			paths = append(paths, path)
 		})
+		for _, path := range paths {
+			for _, bad := range badTexts {
+				record := with(s.full(newMaker(1), "id"), func(v reflect.Value) { setText(v, path, bad) })
+				err := k.do(func(ctx context.Context, r *store.Roles) error { return s.create(ctx, r, record) })
+				k.refused(s.thing+path, err, fault.Invalid, "invalid_text")
+			}
+		}
 		err := k.see(func(ctx context.Context, r *store.Roles) error {
 			_, err := s.get(ctx, r, s.key("id"))
 			return err
 		})
 		k.refused(s.thing+" after it was refused", err, fault.NotFound, s.thing+"_not_found")
 	}
+}
+
+func setText(v reflect.Value, path, text string) {
+	each(v, reflect.String, func(at string, v reflect.Value) {
+		if at == path {
+			v.SetString(text)
+		}
+	})
 }
 
 func badKeysRefused(k *kit) {

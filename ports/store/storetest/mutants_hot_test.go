@@ -14,8 +14,11 @@ import (
 func hotMutants() []broken {
 	return []broken{
 		{"a refused beat undoes the one before", "a refused beat undoes its own part only", func(m *mutant) {
+			var mu sync.Mutex
 			var before *state
 			m.beat = func(ctx context.Context, node string, t store.Ticket, d decide) (placement.Candidate, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				was := m.state.Load()
 				c, err := m.Memory.Beat(ctx, node, t, d)
 				if err == nil {

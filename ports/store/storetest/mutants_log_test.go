@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,9 @@ func logMutants() []broken {
 				})
 				if err != nil || late == nil {
 					return err
+				}
+				for range 100 {
+					runtime.Gosched()
 				}
 				return m.Memory.Atomically(ctx, func(ctx context.Context, r *store.Roles) error { return r.Tenants.Save(ctx, late) })
 			}
@@ -138,6 +142,9 @@ func onceMutants() []broken {
 		{"an answer takes the digest of its request", "an answer comes back with every field", once(func(_ store.Idempotency, t *tx) store.Idempotency {
 			return rewritingOnce{idempotency{t}}
 		})},
+		{"an answer is shared with its caller", "an answer comes back with every field", once(func(i store.Idempotency, t *tx) store.Idempotency {
+			return sharedOnce{i, t}
+		})},
 		{"answers are swept whole", "a sweep of answers is bounded by time and number", once(func(i store.Idempotency, _ *tx) store.Idempotency {
 			return greedyOnce{i}
 		})},
@@ -171,4 +178,18 @@ type greedyOnce struct{ store.Idempotency }
 
 func (i greedyOnce) Sweep(ctx context.Context, before time.Time, _ int) (int, error) {
 	return i.Idempotency.Sweep(ctx, before, 1000)
+}
+
+type sharedOnce struct {
+	store.Idempotency
+	t *tx
+}
+
+func (i sharedOnce) Begin(ctx context.Context, o store.Once) (*store.Once, error) {
+	found, err := i.Idempotency.Begin(ctx, o)
+	if found != nil {
+		there, _ := i.t.once.get(compound(o.Scope, o.Key))
+		found = &there
+	}
+	return found, err
 }

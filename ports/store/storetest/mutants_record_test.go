@@ -50,9 +50,6 @@ func recordMutants() []broken {
 			return strippingRegions{r}
 		})},
 		{"counters go through 32 bits", "a counter at its limit comes back", twisting(func(_ *tx, r *store.Roles) { r.Nodes = narrowNodes{r.Nodes} })},
-		{"a record is shared with its caller", "what comes back belongs to the caller", twisting(func(t *tx, r *store.Roles) {
-			r.Migrations = sharedMigrations{r.Migrations, t}
-		})},
 		{"handles are added as far as it goes", "handles are added and saved all or none", twisting(func(_ *tx, r *store.Roles) {
 			r.Handles = partialHandles{r.Handles}
 		})},
@@ -150,19 +147,6 @@ func (n narrowNodes) Create(ctx context.Context, v *placement.Node) error {
 	record := v.Record()
 	record.Inbound = int64(int32(record.Inbound)) //nolint:gosec // the fault
 	return n.Nodes.Create(ctx, placement.RestoreNode(record))
-}
-
-type sharedMigrations struct {
-	store.Migrations
-	t *tx
-}
-
-func (m sharedMigrations) Get(ctx context.Context, id string) (*placement.Migration, error) {
-	if _, err := m.Migrations.Get(ctx, id); err != nil {
-		return nil, err
-	}
-	r, _ := m.t.migrations.get(id)
-	return placement.RestoreMigration(r), nil
 }
 
 type partialHandles struct{ store.Handles }

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	port "berth/ports/store"
+)
+
+// gather lets calls that wait at the same time share one round of the database. One goroutine serves the rounds, one
+// after another; what arrives meanwhile makes the next.
+type gather[Q, A any] struct {
+	most  int // calls in a round
+	serve func(claim func() *round[Q, A]) error
+	// unsure says what a call is told whose context ends while it is being served.
+	unsure func(error) error
+
+	mu      sync.Mutex
+	waiting []*call[Q, A]
+	closed  bool
+	wake    chan struct{}
+	ended   chan struct{}
+}
+
+// round are calls that are served together.
+type round[Q, A any] struct {
+	calls   []*call[Q, A]
+	settled chan struct{} // closed once no more of the callers' own code is run
+}
+
+func (r *round[Q, A]) settle() { close(r.settled) }
+
+// call is one waiting caller. Before done is closed its answer belongs to the goroutine that serves.
+type call[Q, A any] struct {
+	asked  Q
+	answer A
+	err    error
+	round  *round[Q, A] // nil while it waits; under the mutex
+	done   chan struct{}
+}
+
+var errClosed = errors.New("the store was closed") //nolint:gochecknoglobals // immutable
+
+// newGather starts the goroutine. serve begins what is to be shared, claims the calls, and leaves to each its answer or
+// its error; an error of its own is everybody's. What a round read must be later than its claim.
+func newGather[Q, A any](
+	most int, unsure func(error) error, serve func(claim func() *round[Q, A]) error,
+) *gather[Q, A] {
+	g := &gather[Q, A]{most: most, serve: serve, unsure: unsure, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go g.run()
+	return g
+}
+
+// close ends the goroutine once all that wait are served.
+func (g *gather[Q, A]) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.nudge()
+	<-g.ended
+}
+
+func (g *gather[Q, A]) nudge() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// do waits for the round that serves asked.
+func (g *gather[Q, A]) do(ctx context.Context, asked Q) (*call[Q, A], error) {
+	c := &call[Q, A]{asked: asked, done: make(chan struct{})}
+	if !g.enqueue(c) {
+		return nil, port.Away(errClosed)
+	}
+	select {
+	case <-c.done:
+		return c, c.err
+	case <-ctx.Done():
+		return g.leave(ctx, c)
+	}
+}
+
+func (g *gather[Q, A]) enqueue(c *call[Q, A]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.waiting = append(g.waiting, c)
+	if len(g.waiting) == 1 {
+		g.nudge()
+	}
+	return true
+}
+
+// leave gives a call up. One that was claimed is waited for as long as the caller's own code may still be run.
+func (g *gather[Q, A]) leave(ctx context.Context, c *call[Q, A]) (*call[Q, A], error) {
+	g.mu.Lock()
+	claimed := c.round
+	if claimed == nil {
+		g.waiting = slices.DeleteFunc(g.waiting, func(w *call[Q, A]) bool { return w == c })
+	}
+	g.mu.Unlock()
+	if claimed == nil {
+		return nil, port.Ended(context.Cause(ctx))
+	}
+	select {
+	case <-c.done:
+		return c, c.err
+	case <-claimed.settled:
+		return nil, g.unsure(context.Cause(ctx))
+	}
+}
+
+func (g *gather[Q, A]) run() {
+	defer close(g.ended)
+	for {
+		g.mu.Lock()
+		waiting, closed := len(g.waiting), g.closed
+		g.mu.Unlock()
+		switch {
+		case waiting > 0:
+			g.once()
+		case closed:
+			return
+		default:
+			<-g.wake
+		}
+	}
+}
+
+// once serves one round and wakes its callers.
+func (g *gather[Q, A]) once() {
+	var r *round[Q, A]
+	claim := func() *round[Q, A] {
+		if r == nil {
+			r = g.claim()
+		}
+		return r
+	}
+	err := g.serve(claim)
+	for _, c := range claim().calls {
+		if err != nil {
+			c.err = err
+		}
+		close(c.done)
+	}
+}
+
+func (g *gather[Q, A]) claim() *round[Q, A] {
+	r := &round[Q, A]{settled: make(chan struct{})}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(len(g.waiting), g.most)
+	r.calls = slices.Clone(g.waiting[:n])
+	g.waiting = slices.Delete(g.waiting, 0, n)
+	for _, c := range r.calls {
+		c.round = r
+	}
+	return r
+}

@@ -1,0 +1,237 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"berth/application/fleet"
+	"berth/domain/placement"
+	"berth/ports/store"
+)
+
+func (w *world) assignments(node string, known int64, wait time.Duration) (fleet.AssignmentsAnswer, error) {
+	return w.Assignments(w.ctx, fleet.AssignmentsRequest{Caller: caller(node), Known: known, Wait: wait})
+}
+
+// asleep waits until a request waits for its hint or its time.
+func (w *world) asleep() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	defer cancel()
+	if err := w.clock.AwaitTimers(ctx, 1); err != nil {
+		w.t.Fatalf("nobody waits: %v", err)
+	}
+}
+
+// passes moves the clock by d in steps of the time after which a request looks again.
+func (w *world) passes(d time.Duration) {
+	w.t.Helper()
+	for ; d > 0; d -= w.Settings.Relook {
+		w.asleep()
+		w.clock.Advance(min(d, w.Settings.Relook))
+	}
+}
+
+type assigned struct {
+	out fleet.AssignmentsAnswer
+	err error
+}
+
+func (w *world) waitForAssignments(node string, known int64, wait time.Duration) <-chan assigned {
+	c := make(chan assigned, 1)
+	go func() {
+		out, err := w.assignments(node, known, wait)
+		c <- assigned{out, err}
+	}()
+	return c
+}
+
+// A node is told its part in each tenant: owner, source or target, with the migration and, once known, its manifest.
+func TestAssignmentsTellEachNodeItsPart(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	out, err := w.assignments("a", 0, 0)
+	w.must(err)
+	if len(out.Placements) != 1 || out.Placements[0].Role != placement.RoleOwner || out.Version != w.nodeRecord("a").Assignments {
+		t.Fatalf("the owner is told %+v", out)
+	}
+	m := w.begin("acme", "b")
+	w.carry(m, "a", "b", placement.PhaseCopying)
+	for node, want := range map[string]struct {
+		role placement.Role
+		peer string
+	}{"a": {placement.RoleSource, "b"}, "b": {placement.RoleTarget, "a"}} {
+		out, err := w.assignments(node, 0, 0)
+		w.must(err)
+		a := out.Placements[0]
+		if a.Role != want.role || a.State != placement.Copying || a.Generation != 1 || a.Migration == nil ||
+			a.Migration.ID != m || a.Migration.Peer != want.peer || a.Migration.ManifestRoot != snapshot.Root {
+			t.Errorf("node %s is told %+v %+v", node, a, a.Migration)
+		}
+		again, err := w.assignments(node, out.Version, 0)
+		w.must(err)
+		if !again.Unchanged || again.Version != out.Version || len(again.Placements) != 0 {
+			t.Errorf("asked again, node %s is told %+v", node, again)
+		}
+	}
+	w.node("c", "eu", 10)
+	out, err = w.assignments("c", 0, 0)
+	w.must(err)
+	if len(out.Placements) != 0 || out.Unchanged {
+		t.Errorf("a node without tenants is told %+v", out)
+	}
+}
+
+// A node with more tenants than a page holds is told of all, by tenant.
+func TestAssignmentsReadEveryPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.region("eu")
+	w.node("a", "eu", 5000)
+	const many = store.MaxPage + 3
+	for i := range many {
+		w.tenant(fmt.Sprintf("t%04d", many-i), "eu")
+	}
+	out, err := w.assignments("a", 0, 0)
+	w.must(err)
+	sorted := slices.IsSortedFunc(out.Placements, func(a, b placement.Assignment) int {
+		return map[bool]int{true: -1, false: 1}[a.Tenant < b.Tenant]
+	})
+	if len(out.Placements) != many || !sorted {
+		t.Errorf("%d of %d tenants, sorted %t", len(out.Placements), many, sorted)
+	}
+}
+
+// A waiting node is answered as soon as something changes, without the clock.
+func TestAssignmentsWaitForAHint(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	known := w.nodeRecord("b").Assignments
+	answer := w.waitForAssignments("b", known, 30*time.Second)
+	w.asleep()
+	w.begin("acme", "b")
+	got := <-answer
+	w.must(got.err)
+	if got.out.Unchanged || len(got.out.Placements) != 1 || got.out.Version <= known {
+		t.Errorf("the waiting node is told %+v", got.out)
+	}
+	if n := w.hints.waiting(); n != 0 {
+		t.Errorf("%d subscriptions are left behind", n)
+	}
+}
+
+// A lost hint costs a moment, not the whole wait: correctness does not depend on hints (A4).
+func TestAssignmentsSurviveALostHint(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	w.hints.deaf = true
+	answer := w.waitForAssignments("b", w.nodeRecord("b").Assignments, 30*time.Second)
+	w.asleep()
+	w.begin("acme", "b")
+	w.clock.Advance(w.Settings.Relook)
+	if got := <-answer; got.err != nil || got.out.Unchanged {
+		t.Errorf("the waiting node is told %+v, %v", got.out, got.err)
+	}
+}
+
+// A wait is bounded by the setting, and ends with "unchanged"; one that is over at once does not wait at all.
+func TestAssignmentsWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	known := w.nodeRecord("b").Assignments
+	answer := w.waitForAssignments("b", known, time.Hour)
+	w.passes(w.Settings.MaxWait)
+	if got := <-answer; got.err != nil || !got.out.Unchanged || got.out.Version != known {
+		t.Errorf("after the wait the node is told %+v, %v", got.out, got.err)
+	}
+	for _, wait := range []time.Duration{0, -time.Second} {
+		out, err := w.assignments("b", known, wait)
+		w.must(err)
+		if !out.Unchanged {
+			t.Errorf("told %+v", out)
+		}
+	}
+}
+
+// Where nobody may wait any more, what is new is told all the same, and only a wait is refused.
+func TestAssignmentsWithoutRoomToWait(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	w.hints.full = true
+	known := w.nodeRecord("a").Assignments
+	out, err := w.assignments("a", known-1, time.Second)
+	w.must(err)
+	if len(out.Placements) != 1 {
+		t.Errorf("told %+v", out)
+	}
+	_, err = w.assignments("a", known, time.Second)
+	w.refused(err, "too_many_waiters")
+	_, err = w.assignments("a", known, 0)
+	w.must(err)
+}
+
+// A request that ends while it waits leaves nothing behind.
+func TestWaitEndsWithItsRequest(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.Assignments(ctx, fleet.AssignmentsRequest{
+			Caller: caller("b"), Known: w.nodeRecord("b").Assignments, Wait: time.Minute,
+		})
+		done <- err
+	}()
+	w.asleep()
+	cancel()
+	w.refused(<-done, "request_ended")
+	if w.hints.waiting() != 0 || w.clock.Timers() != 0 {
+		t.Errorf("%d subscriptions and %d timers are left behind", w.hints.waiting(), w.clock.Timers())
+	}
+}
+
+// A node that is retired while it waits is refused, not answered.
+func TestWaitingNodeThatIsRetired(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	answer := w.waitForAssignments("b", w.nodeRecord("b").Assignments, 30*time.Second)
+	w.asleep()
+	_, err := w.RetireNode(w.ctx, fleet.NodeRequest{Actor: alice, Node: "b"})
+	w.must(err)
+	w.refused((<-answer).err, "node_retired")
+}
+
+// Whoever waits for a migration is answered when it changes, at once when it has ended, and at the end of the wait.
+func TestMigrationWait(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	m := w.begin("acme", "b")
+	answer := make(chan *placement.Migration, 1)
+	wait := func() {
+		got, err := w.Migration(w.ctx, fleet.MigrationRequest{Tenant: "acme", Migration: m, Wait: 30 * time.Second})
+		if err != nil {
+			t.Errorf("waiting: %v", err)
+		}
+		answer <- got
+	}
+	go wait()
+	w.asleep()
+	w.clock.Advance(time.Second)
+	w.must(w.prepared("a", m))
+	if got := <-answer; got.Record().State != placement.PhasePreparing || !got.Record().SourcePrepared {
+		t.Errorf("after one report the wait ended with %+v", got.Record())
+	}
+	go wait()
+	w.passes(w.Settings.MaxWait)
+	if got := <-answer; got.Record().State != placement.PhasePreparing {
+		t.Errorf("after the wait it is %s", got.Record().State)
+	}
+	w.must(w.abort("acme", m))
+	wait()
+	if got := <-answer; got.Record().State != placement.PhaseAborted {
+		t.Errorf("ended, it is %s", got.Record().State)
+	}
+}

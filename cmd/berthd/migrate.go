@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"berth/cmd/internal/config"
+	"berth/cmd/internal/wiring/berthd"
+	"berth/domain/fault"
+)
+
+func newMigrate(s streams) *cobra.Command {
+	parent := &cobra.Command{
+		Use: "migrate", Short: "Look after the database's schema", Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	up := &cobra.Command{
+		Use: "up", Short: "Bring the schema up to date; safe where several do so at once", Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, s.migrateUp) },
+	}
+	status := &cobra.Command{
+		Use: "status", Short: "List the steps of the schema, and fail where one is not taken (exit code 3)", Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, s.migrateStatus) },
+	}
+	config.AddFlags(up.Flags())
+	config.AddFlags(status.Flags())
+	parent.AddCommand(up, status)
+	return parent
+}
+
+func (s streams) withSchema(cmd *cobra.Command, do func(*cobra.Command, berthd.Schema) error) error {
+	l, err := s.load(cmd, config.ForDatabase)
+	if err != nil {
+		return err
+	}
+	schema, release, err := berthd.OpenSchema(l.Config)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do(cmd, schema)
+}
+
+func (s streams) migrateUp(cmd *cobra.Command, schema berthd.Schema) error {
+	taken, err := schema.Up(cmd.Context())
+	for _, step := range taken {
+		fmt.Fprintln(s.out, "took "+step)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, "the schema is up to date")
+	return err
+}
+
+func (s streams) migrateStatus(cmd *cobra.Command, schema berthd.Schema) error {
+	steps, err := schema.Status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	left := 0
+	for _, step := range steps {
+		at := "not taken"
+		if step.At.IsZero() {
+			left++
+		} else {
+			at = step.At.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%s\t%s\n", step.Name, at)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if left > 0 {
+		return fault.New(fault.Unavailable, "schema_outdated", "%d steps are not taken", left).Curable("run berthd migrate up")
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package berthd
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/google/wire"
+
+	"berth/adapters/clock/systemclock"
+	"berth/adapters/httpapi"
+	"berth/adapters/ids/ulidids"
+	"berth/adapters/metrics"
+	"berth/adapters/notify/inprocess"
+	"berth/adapters/signer/filesigner"
+	"berth/adapters/token"
+	"berth/application/access"
+	"berth/application/fleet"
+	"berth/application/trust"
+	"berth/cmd/internal/config"
+	"berth/cmd/internal/secretfile"
+	"berth/domain/identity"
+	"berth/ports/clock"
+	"berth/ports/ids"
+	"berth/ports/notify"
+	"berth/ports/signer"
+)
+
+// ground is what depends on no database.
+var ground = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+	systemclock.New, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
+	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
+	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),
+	provideHub, wire.Bind(new(fleet.Hints), new(*inprocess.Hub)), wire.Bind(new(access.Hints), new(*inprocess.Hub)),
+	wire.Bind(new(notify.Publisher), new(*inprocess.Hub)),
+	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)),
+	provideTokens, provideSecrets, provideBootstrap,
+	wire.Struct(new(Ground), "*"),
+)
+
+func provideMetrics(v Version) *metrics.Metrics { return metrics.New(string(v)) }
+
+// topicsPerWaiter is for the polls of nodes, which name all of their tenants.
+const topicsPerWaiter = 100
+
+func provideHub(c config.Config, m *metrics.Metrics) *inprocess.Hub {
+	hub := inprocess.New(inprocess.Limits{Subscriptions: c.MaxWaiters, Topics: topicsPerWaiter * c.MaxWaiters})
+	m.Gauge("berth_hint_subscriptions", "Long polls that wait for a change.", func() float64 { return float64(hub.Waiting()) })
+	return hub
+}
+
+// provideKMS opens the keys and finds what is wrong with them before anything is served.
+func provideKMS(c config.Config, log *slog.Logger) (signer.KMS, func(), error) {
+	dir, _ := strings.CutPrefix(c.KMSURL, "file:")
+	kms, err := filesigner.Open(filesigner.Options{Dir: dir, Production: c.Env == config.Production, Logger: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return kms, func() { _ = kms.Close() }, nil
+}
+
+func provideTokens(c config.Config, kms signer.KMS) access.TokenPorts {
+	return access.TokenPorts{
+		Issuer: token.NewIssuer(kms, c.TrustDomain), Verifier: token.NewDeviceVerifier(c.TrustDomain),
+		Assertions: token.AssertionVerifier{},
+	}
+}
+
+func provideSecrets(c config.Config) (*IngressSecrets, error) {
+	path := c.IngressSecretsFile
+	return secretfile.Watch(func() (identity.IngressSecrets, error) { return secretfile.IngressSecrets(path) }, path)
+}
+
+func provideBootstrap(c config.Config) (trust.Bootstrap, error) {
+	if c.BootstrapTokenFile == "" {
+		return trust.Bootstrap{}, nil
+	}
+	clear, err := secretfile.BootstrapToken(c.BootstrapTokenFile)
+	if err != nil {
+		return trust.Bootstrap{}, err
+	}
+	return trust.NewBootstrap(clear), nil
+}

@@ -1,0 +1,71 @@
+package berthd
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/wire"
+
+	"berth/adapters/httpapi"
+	"berth/adapters/httpapi/device"
+	"berth/adapters/httpapi/node"
+	"berth/adapters/httpapi/operator"
+	"berth/adapters/metrics"
+	"berth/cmd/internal/config"
+	"berth/ports/ids"
+	"berth/ports/store"
+)
+
+// handlers are the listeners' insides.
+var handlers = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+	wire.Struct(new(operator.Deps), "*"), wire.Struct(new(device.Deps), "*"), wire.Struct(new(node.Deps), "*"),
+	wire.Struct(new(engines), "*"),
+	provideVersionText, provideDeviceLimits, provideNodeLimits, provideAPI, provideInternal, provideMetricsPage,
+	wire.Struct(new(Handlers), "*"),
+)
+
+// engines makes an engine for each listener.
+type engines struct {
+	Log      *slog.Logger
+	Observer httpapi.Observer
+	IDs      ids.Source
+}
+
+func (e engines) options(audience string) httpapi.EngineOptions {
+	return httpapi.EngineOptions{
+		Audience: audience, Log: e.Log, Observer: e.Observer, NewID: func() string { return e.IDs.New("req") },
+	}
+}
+
+func provideVersionText(v Version) string { return string(v) }
+
+func provideDeviceLimits(c config.Config) *httpapi.SourceLimits {
+	return httpapi.NewSourceLimits(float64(c.DeviceRate), c.DeviceBurst)
+}
+
+func provideNodeLimits(c config.Config) *node.Limits {
+	return node.NewLimits(float64(c.NodeRate), c.NodeBurst)
+}
+
+// provideAPI is ready while the database answers. A signer that is away stops new device tokens only, so that it is no
+// reason to take a replica out.
+func provideAPI(e engines, o operator.Deps, d device.Deps, s store.Store) API {
+	engine := httpapi.NewEngine(e.options("api"))
+	operator.Mount(engine, o)
+	device.Mount(engine, d)
+	httpapi.MountHealth(engine, map[string]func(context.Context) error{"database": s.Ping})
+	return API{engine}
+}
+
+func provideInternal(e engines, d node.Deps) Internal {
+	engine := httpapi.NewEngine(e.options("internal"))
+	node.Mount(engine, d)
+	return Internal{engine}
+}
+
+func provideMetricsPage(m *metrics.Metrics) MetricsPage {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", m.Handler())
+	return MetricsPage{mux}
+}

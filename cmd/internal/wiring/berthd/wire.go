@@ -1,0 +1,16 @@
+//go:build wireinject
+
+package berthd
+
+import (
+	"log/slog"
+
+	"github.com/google/wire"
+
+	"berth/cmd/internal/config"
+)
+
+// OnSQLite builds a control plane on SQLite. The function returned lets go of what it opened.
+func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
+	panic(wire.Build(ground, onSQLite, useCases, handlers, wire.Struct(new(Process), "*")))
+}
