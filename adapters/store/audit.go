@@ -10,7 +10,7 @@ import (
 )
 
 type entryRow struct {
-	bun.BaseModel `bun:"table:audit_entries,alias:a"`
+	bun.BaseModel `bun:"table:audit_log,alias:a"`
 
 	Sequence    int64   `bun:"sequence,pk"`
 	At          instant `bun:"at"`

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"berth/domain/fault"
 	port "berth/ports/store"
 )
 
@@ -116,7 +117,14 @@ func (g *gather[Q, A]) leave(ctx context.Context, c *call[Q, A]) (*call[Q, A], e
 }
 
 func (g *gather[Q, A]) run() {
-	defer close(g.ended)
+	ended := false
+	defer func() {
+		if ended {
+			close(g.ended)
+		} else {
+			go g.run() // a caller's own code ended the goroutine
+		}
+	}()
 	for {
 		g.mu.Lock()
 		waiting, closed := len(g.waiting), g.closed
@@ -125,6 +133,7 @@ func (g *gather[Q, A]) run() {
 		case waiting > 0:
 			g.once()
 		case closed:
+			ended = true
 			return
 		default:
 			<-g.wake
@@ -141,13 +150,16 @@ func (g *gather[Q, A]) once() {
 		}
 		return r
 	}
-	err := g.serve(claim)
-	for _, c := range claim().calls {
-		if err != nil {
-			c.err = err
+	err := error(fault.New(fault.Internal, "store_round_ended", "another call ended the one that served it"))
+	defer func() {
+		for _, c := range claim().calls {
+			if err != nil {
+				c.err = err
+			}
+			close(c.done)
 		}
-		close(c.done)
-	}
+	}()
+	err = g.serve(claim)
 }
 
 func (g *gather[Q, A]) claim() *round[Q, A] {

@@ -10,7 +10,7 @@ import (
 )
 
 type onceRow struct {
-	bun.BaseModel `bun:"table:idempotency_records,alias:i"`
+	bun.BaseModel `bun:"table:idempotent_requests,alias:i"`
 
 	Scope     string  `bun:"scope,pk"`
 	Key       string  `bun:"key,pk"`
@@ -58,7 +58,7 @@ func (i idempotency) Finish(ctx context.Context, o port.Once) error {
 	if err != nil {
 		return i.t.fault(err)
 	}
-	n, err := i.t.change(ctx, `UPDATE idempotency_records SET done = ?, status = ?, header = ?, body = ?
+	n, err := i.t.change(ctx, `UPDATE idempotent_requests SET done = ?, status = ?, header = ?, body = ?
 		WHERE scope = ? AND key = ?`, true, o.Status, header, o.Body, o.Scope, o.Key)
 	if err == nil && n == 0 {
 		return port.Missing("once")
@@ -67,12 +67,12 @@ func (i idempotency) Finish(ctx context.Context, o port.Once) error {
 }
 
 func (i idempotency) Release(ctx context.Context, scope, key string) error {
-	_, err := i.t.change(ctx, "DELETE FROM idempotency_records WHERE scope = ? AND key = ? AND NOT done", scope, key)
+	_, err := i.t.change(ctx, "DELETE FROM idempotent_requests WHERE scope = ? AND key = ? AND NOT done", scope, key)
 	return err
 }
 
 func (i idempotency) Sweep(ctx context.Context, before time.Time, limit int) (int, error) {
-	return i.t.change(ctx, `DELETE FROM idempotency_records WHERE (scope, key) IN (
-		SELECT scope, key FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+	return i.t.change(ctx, `DELETE FROM idempotent_requests WHERE (scope, key) IN (
+		SELECT scope, key FROM idempotent_requests WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
 		micros(before), max(limit, 1))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type migrationRow struct {
-	bun.BaseModel `bun:"table:tenant_migrations,alias:m"`
+	bun.BaseModel `bun:"table:placement_migrations,alias:m"`
 
 	ID             string                  `bun:"id,pk"`
 	Tenant         string                  `bun:"tenant"`
@@ -127,6 +127,6 @@ func (m migrations) Running(ctx context.Context, p port.Page) ([]*placement.Migr
 }
 
 func (m migrations) RunningFrom(ctx context.Context, node string) (int, error) {
-	n, err := m.t.number(ctx, "SELECT count(*) FROM tenant_migrations WHERE NOT ended AND source = ?", node)
+	n, err := m.t.number(ctx, "SELECT count(*) FROM placement_migrations WHERE NOT ended AND source = ?", node)
 	return int(n), err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type waitingRow struct {
-	bun.BaseModel `bun:"table:tenant_placement_queue,alias:w"`
+	bun.BaseModel `bun:"table:placement_queue,alias:w"`
 
 	Tenant string  `bun:"tenant,pk"`
 	Region string  `bun:"region"`
@@ -43,7 +43,7 @@ func (q queue) Get(ctx context.Context, tenant string) (placement.Waiting, error
 }
 
 func (q queue) Remove(ctx context.Context, tenant string) error {
-	n, err := q.t.change(ctx, "DELETE FROM tenant_placement_queue WHERE tenant = ?", tenant)
+	n, err := q.t.change(ctx, "DELETE FROM placement_queue WHERE tenant = ?", tenant)
 	if err == nil && n == 0 {
 		return port.Missing("waiting")
 	}

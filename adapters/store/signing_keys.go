@@ -30,14 +30,14 @@ func signingKeyTable() table[*identity.SigningKey, signingKeyRow] {
 		row: always(func(v *identity.SigningKey) signingKeyRow {
 			r := v.Record()
 			return signingKeyRow{
-				KID: r.KID, Purpose: string(r.Purpose), PublicKey: r.PublicKey, Ref: r.Ref, State: string(r.State),
+				KID: r.KID, Purpose: string(r.Purpose), PublicKey: append([]byte{}, r.PublicKey...), Ref: r.Ref, State: string(r.State),
 				NotBefore: instant(r.NotBefore), SignUntil: instant(r.SignUntil), VerifyUntil: instant(r.VerifyUntil),
 				CreatedAt: instant(r.CreatedAt), EndedAt: instant(r.EndedAt),
 			}
 		}),
 		value: always(func(r signingKeyRow) *identity.SigningKey {
 			return identity.RestoreSigningKey(identity.SigningKeyRecord{
-				KID: r.KID, Purpose: identity.KeyPurpose(r.Purpose), PublicKey: r.PublicKey, Ref: r.Ref,
+				KID: r.KID, Purpose: identity.KeyPurpose(r.Purpose), PublicKey: append([]byte{}, r.PublicKey...), Ref: r.Ref,
 				State: identity.KeyState(r.State), NotBefore: time.Time(r.NotBefore), SignUntil: time.Time(r.SignUntil),
 				VerifyUntil: time.Time(r.VerifyUntil), CreatedAt: time.Time(r.CreatedAt), EndedAt: time.Time(r.EndedAt),
 			})

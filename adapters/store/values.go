@@ -37,6 +37,9 @@ func (i *instant) Scan(src any) error {
 	return nil
 }
 
+// kept is the time as it comes back.
+func (i instant) kept() instant { return instant(ident.Instant(time.Time(i))) }
+
 // micros is a time in a condition.
 func micros(t time.Time) int64 { return ident.Instant(t).UnixMicro() }
 

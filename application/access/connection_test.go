@@ -93,6 +93,7 @@ func TestConnectionRefused(t *testing.T) {
 		{"nobody", "prn_nobody", goodToken, nil},
 		{"nobody, out of form", "\x00", goodToken, nil},
 		{"nobody, no token", "prn_nobody", "", nil},
+		{"another device with the same key", d.Principal, goodToken, func(t *tokens.DeviceToken) { t.Principal = "prn_twin" }},
 		{"another tenant", d.Principal, goodToken, func(t *tokens.DeviceToken) { t.Tenant = "other" }},
 		{"another region", d.Principal, goodToken, func(t *tokens.DeviceToken) { t.Region = "us" }},
 		{"another key of the device", d.Principal, goodToken, func(t *tokens.DeviceToken) { t.Thumbprint = "x" }},

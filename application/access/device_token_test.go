@@ -1,10 +1,15 @@
 package access_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/big"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -144,6 +149,38 @@ func TestUnprovenDevicesLookAlike(t *testing.T) {
 	}
 	if n := len(w.fake.Issued()); n != 0 {
 		t.Fatalf("issued %d tokens", n)
+	}
+}
+
+// forged is an assertion that verifies by the base point of the curve, whose private scalar is one: R = B, S = 1 + k.
+func forged(w *world, principal string) string {
+	base := append([]byte{0x58}, bytes.Repeat([]byte{0x66}, 31)...)
+	claims := fmt.Sprintf(`{"sub":%q,"aud":%q,"jti":%q,"iat":%d,"exp":%d}`, principal, audience, jti(1), noon.Unix(), noon.Unix()+30)
+	text := "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	sum := sha512.Sum512(slices.Concat(base, base, []byte(text)))
+	slices.Reverse(sum[:])
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	s := new(big.Int).SetBytes(sum[:])
+	s.Mod(s.Add(s, big.NewInt(1)), order)
+	scalar := s.FillBytes(make([]byte, 32))
+	slices.Reverse(scalar)
+	signature := append(slices.Clone(base), scalar...)
+	if !ed25519.Verify(base, []byte(text), signature) {
+		w.t.Fatalf("the forgery does not verify")
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// Whoever signs by the key that stands in for a missing one gains nothing by it.
+func TestDecoyKeyProvesNothing(t *testing.T) {
+	t.Parallel()
+	w := housed(t)
+	d := w.pair(1, authorization.Owner)
+	_, err := w.RevokeByOperator(w.ctx, access.RevokeByOperatorRequest{Actor: alice, Tenant: "acme", Principal: d.Principal})
+	w.must(err)
+	for _, principal := range []string{"prn_nobody", d.Principal} {
+		_, err := w.token(forged(w, principal))
+		w.refused(err, fault.Unauthenticated, "device_assertion_signature")
 	}
 }
 

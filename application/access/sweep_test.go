@@ -85,6 +85,30 @@ func TestSweepIsBounded(t *testing.T) {
 	}
 }
 
+// Tenants behind the first page get their turn too, and then the first again.
+func TestSweepReachesEveryTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Settings.KeepRevisions = 1
+	for i := range store.MaxPage + 1 {
+		_, err := w.CreateTenant(w.ctx, create(fmt.Sprintf("t%04d", i), "us"))
+		w.must(err)
+	}
+	for _, id := range []string{fmt.Sprintf("t%04d", store.MaxPage), "t0000"} {
+		for _, route := range []string{"x", "y"} {
+			_, err := w.CreateRoute(w.ctx, access.CreateRouteRequest{Actor: alice, Tenant: id, ID: route})
+			w.must(err)
+		}
+		w.must(w.SweepAccess(w.ctx))
+		w.must(w.SweepAccess(w.ctx))
+		view, err := w.Tenant(w.ctx, id)
+		w.must(err)
+		if view.Tenant.Floor != 2 {
+			t.Fatalf("%s was not compacted: %+v", id, view.Tenant)
+		}
+	}
+}
+
 // One tenant that can not be compacted keeps no other from its turn.
 func TestSweepGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -242,5 +243,35 @@ func TestUseCasesAreAudited(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// One proof of identity counts once: a replayed request of a node is refused before anything else is said, and changes
+// nothing (I4).
+func TestTicketsAreSpent(t *testing.T) {
+	t.Parallel()
+	nodes := []string{
+		"Register", "Heartbeat", "Prepared", "Prepared by both", "Quiesced", "Copied", "Drained", "ReportFailure", "RecordBackup",
+	}
+	seen := 0
+	for _, u := range useCases() {
+		if !slices.Contains(nodes, u.name) {
+			continue
+		}
+		seen++
+		t.Run(u.name, func(t *testing.T) {
+			t.Parallel()
+			w := u.world(t)
+			spent := w.nonce.Load()
+			w.must(u.do(w))
+			w.hints.took()
+			before := w.dump()
+			w.nonce.Store(spent)
+			w.refused(u.do(w), "assertion_replayed")
+			w.same(before, "a replayed request")
+		})
+	}
+	if seen != len(nodes) {
+		t.Errorf("%d of %d use cases were tried", seen, len(nodes))
 	}
 }

@@ -296,5 +296,11 @@ func newPlayer(t *rapid.T) *player {
 	for i, id := range histNodes {
 		w.node(id, []string{"eu", "us"}[i%4/3], 3)
 	}
-	return &player{world: w, r: t, other: w.replica()}
+	p := &player{world: w, r: t, other: w.replica()}
+	for ; p.names < 4; p.names++ {
+		tenant := fmt.Sprint("t", p.names)
+		at := w.tenant(tenant, "eu").Record()
+		w.must(w.recordBackup(at.Node, tenant, 1, placement.Manifest{Root: root("0"), LastSequence: int64(p.names)}))
+	}
+	return p
 }

@@ -68,19 +68,6 @@ func TestReportsRepeat(t *testing.T) {
 	}
 }
 
-// One proof of identity counts once: the same request sent again is refused and changes nothing (I4).
-func TestReportsSpendTheirTicket(t *testing.T) {
-	t.Parallel()
-	w := twoNodes(t)
-	m := w.begin("acme", "b")
-	in := fleet.PreparedRequest{Report: w.report("a", m, 1), BaseSequence: 7}
-	w.must(w.Prepared(w.ctx, in))
-	w.hints.took()
-	before := w.dump()
-	w.refused(w.Prepared(w.ctx, in), "assertion_replayed")
-	w.same(before, "a replayed report")
-}
-
 // Whoever has no part in a migration learns nothing of it: not that it exists, nor its state, nor its generation (I8).
 func TestStrangersLearnNothing(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"berth/domain/audit"
+	"berth/domain/fault"
 	"berth/domain/identity"
 	"berth/ports/signer"
 	"berth/ports/store"
@@ -69,6 +70,7 @@ func (t *Trust) keep(ctx context.Context, actor audit.Actor, purpose identity.Ke
 ) error {
 	var unused *newKey
 	err := t.commit(ctx, actor, func(ctx context.Context, w *work) error {
+		unused = nil
 		ring, err := ringOf(ctx, w.Roles, purpose)
 		if err != nil {
 			return err
@@ -80,7 +82,7 @@ func (t *Trust) keep(ctx context.Context, actor audit.Actor, purpose identity.Ke
 		unused = k.made
 		return nil
 	})
-	if err == nil && unused != nil { // after an error the key may be in the ring all the same
+	if unused != nil {
 		_ = t.Signer.Destroy(ctx, unused.ref) // one that is left behind signs for nobody
 	}
 	return err
@@ -102,7 +104,7 @@ func (k *keeping) settle(ctx context.Context) error {
 			return nil
 		}
 	}
-	return nil
+	return fault.New(fault.Internal, "key_plan_endless", "the plan of the signing keys does not come to an end")
 }
 
 func (k *keeping) do(ctx context.Context, action identity.Action) (done bool, err error) {

@@ -162,6 +162,44 @@ func (m *made) alive(w *world) (n int) {
 	return n
 }
 
+// overtaken is a signing service in which something else happens once while it makes a key.
+type overtaken struct {
+	*made
+	once   sync.Once
+	meddle func()
+}
+
+func (o *overtaken) Create(ctx context.Context, p signer.Purpose) (signer.KeyRef, ed25519.PublicKey, error) {
+	ref, public, err := o.made.Create(ctx, p)
+	o.once.Do(o.meddle)
+	return ref, public, err
+}
+
+// A key that another replica made superfluous in the meantime is destroyed, and the other's is answered.
+func TestKeyThatComesTooLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	kms := &made{Memory: w.kms}
+	other := w.replica(2)
+	other.Signer = kms
+	w.Signer = &overtaken{made: kms, meddle: func() { w.must(other.KeepKeys(w.ctx)) }}
+	w.must(w.KeepKeys(w.ctx))
+	if got := w.keyStates(); got[identity.KeyActive] != 1 || len(got) != 1 || kms.alive(w) != 1 {
+		t.Fatalf("%v, and %d alive", got, kms.alive(w))
+	}
+	var first identity.SigningKeyRecord
+	w.Signer = &overtaken{made: kms, meddle: func() {
+		var err error
+		first, err = other.RotateSigningKey(w.ctx, trust.RotateSigningKeyRequest{Actor: alice})
+		w.must(err)
+	}}
+	second, err := w.RotateSigningKey(w.ctx, trust.RotateSigningKeyRequest{Actor: alice})
+	w.must(err)
+	if got := w.keyStates(); second.KID != first.KID || got[identity.KeyPending] != 1 || kms.alive(w) != 2 {
+		t.Fatalf("%s and %s; %v, and %d alive", first.KID, second.KID, got, kms.alive(w))
+	}
+}
+
 // The signing service is never called within a transaction.
 func TestKeysAreMadeOutsideTransactions(t *testing.T) {
 	t.Parallel()

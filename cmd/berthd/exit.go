@@ -57,5 +57,6 @@ func explain(err error) string {
 	if f.Cure != "" {
 		out += "; " + f.Cure
 	}
-	return out
+	// What wraps a refusal says where it happened.
+	return strings.Replace(err.Error(), f.Error(), out, 1)
 }

@@ -111,8 +111,8 @@ func TestAllNamesEveryPart(t *testing.T) {
 	if err := All(nil, nil); err != nil {
 		t.Errorf("two that passed: %v", err)
 	}
-	if err := All(nil, a, nil); err != error(a) {
-		t.Errorf("one: %v", err)
+	if got, ok := As(All(nil, a, nil)); !ok || got != a {
+		t.Errorf("one: %v", got)
 	}
 	e, ok := As(All(a, nil, b))
 	if !ok || e.Kind != Invalid || e.Slug != "invalid_id" || !reflect.DeepEqual(e.Errors, []*Error{a, b}) || !strings.HasPrefix(e.Detail, "2 things") {

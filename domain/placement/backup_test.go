@@ -75,6 +75,11 @@ func TestBackupsFollowTheGeneration(t *testing.T) {
 	b := newBench(t).reach(Move, PhaseDone)
 	_, err := TakeBackup(&Backup{Generation: 1, Manifest: Manifest{root(1), 900}}, b.p, Reporter{"b", 2}, Manifest{root(2), 3}, at(1))
 	must(t, err)
+	same := Backup{Generation: 1, Manifest: Manifest{root(2), 3}}
+	next, err := TakeBackup(&same, b.p, Reporter{"b", 2}, same.Manifest, at(1))
+	if must(t, err); next.Generation != 2 || next.Node != "b" {
+		t.Fatalf("got %+v", next)
+	}
 	_, err = TakeBackup(&Backup{Generation: 3, Manifest: Manifest{root(1), 1}}, b.p, Reporter{"b", 2}, Manifest{root(2), 3}, at(1))
 	refused(t, err, "backup_older")
 }

@@ -157,7 +157,7 @@ func (b *bench) reach(kind MigrationKind, phase Phase) *bench {
 	} else {
 		must(b.t, b.prepare("b", ""))
 	}
-	switch phase { //nolint:exhaustive // the others are reached by steps alone
+	switch phase {
 	case PhaseAborted:
 		must(b.t, b.m.Abort(b.parties(b.m), "no more wanted", b.now))
 	case PhaseFailed:
@@ -173,7 +173,7 @@ func (b *bench) reach(kind MigrationKind, phase Phase) *bench {
 func (b *bench) forward() {
 	b.t.Helper()
 	m, w := b.m, b.parties(b.m)
-	switch m.r.State { //nolint:exhaustive // the others have no next step
+	switch m.r.State {
 	case PhasePreparing:
 		for _, node := range []string{m.r.Source, m.r.Target} {
 			_, err := m.Prepared(w, Reporter{Node: node}, 3, b.now)

@@ -106,7 +106,7 @@ func Recover(plan RecoverPlan, w Parties, target Candidate, loss Loss, d Deadlin
 		return nil, err
 	}
 	p := *w.Placement
-	prior, err := loss.supersede(&p, plan.ID, now)
+	prior, err := loss.supersede(plan.ID, now)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (loss Loss) room(target Candidate) Candidate {
 }
 
 // supersede ends the migration that ran when its node was lost, on copies; nil where there is none.
-func (loss Loss) supersede(p *Placement, by string, now time.Time) (*Migration, error) {
+func (loss Loss) supersede(by string, now time.Time) (*Migration, error) {
 	if loss.Prior == nil {
 		return nil, nil //nolint:nilnil // there is no migration to end
 	}
@@ -216,7 +216,6 @@ func (loss Loss) supersede(p *Placement, by string, now time.Time) (*Migration, 
 		return nil, err
 	}
 	prior.r.Failure = &Failure{Step: "superseded", Reason: "by recover " + by}
-	p.leave()
 	return prior, nil
 }
 

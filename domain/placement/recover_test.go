@@ -67,6 +67,18 @@ func TestRecoverEntersAtCopyingAndNamesTheLoss(t *testing.T) {
 	}
 }
 
+// While a migration copies or switches, what it copied may be all there is: it has to be given up by name first.
+func TestRecoverWaitsForACopyInFlight(t *testing.T) {
+	t.Parallel()
+	for _, phase := range []Phase{PhaseCopying, PhaseSwitching} {
+		b := newBench(t).reach(Move, phase)
+		b.lapse("a")
+		refused(t, b.recoverTo("c"), "migration_in_flight")
+		must(t, b.m.Abort(b.parties(b.m), "the node is lost", b.now))
+		must(t, b.recoverTo("c"))
+	}
+}
+
 // Until the switch a recover can be given up, back to the lost node at its generation (§14).
 func TestRecoverGoesBackUntilTheSwitch(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func NewRegion(id, origin string, now time.Time) (Region, error) {
 
 func checkOrigin(origin string) *fault.Error {
 	u, err := url.Parse(origin)
-	if len(origin) <= 255 && err == nil && "https://"+u.Host == origin && isHost(u) && isPort(u) {
+	if len(origin) <= 255 && err == nil && "https://"+u.Host == origin && isHost(u.Hostname()) && isPort(u) {
 		return nil
 	}
 	return fault.New(fault.Invalid, "invalid_origin",
@@ -37,11 +37,9 @@ func checkOrigin(origin string) *fault.Error {
 
 // isHost accepts what every device reads alike: an IP address in its canonical form, or a DNS name in lower case whose
 // last label is no number (WHATWG URL reads such a name as an address). Other alphabets come as punycode.
-func isHost(u *url.URL) bool {
-	host := u.Hostname()
-	bracketed := strings.HasPrefix(u.Host, "[")
-	if ip, err := netip.ParseAddr(host); err == nil || bracketed {
-		return ip.Is6() == bracketed && ip.Zone() == "" && ip.String() == host
+func isHost(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Zone() == "" && ip.String() == host
 	}
 	labels := strings.Split(host, ".")
 	for _, label := range labels {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"berth/domain/fault"
+	"berth/domain/ident"
 )
 
 // A report counts only from the node whose step it is, with the generation at which it does it (P3, P4, P7, P16).
@@ -181,6 +182,22 @@ func TestDueInEveryPhase(t *testing.T) {
 		}
 		if got := b.m.Due(d, false, late); got != want.lateOffline {
 			t.Errorf("%s: late and offline %d, want %d", phase, got, want.lateOffline)
+		}
+	}
+}
+
+// Each step has the deadline of its own kind, counted from when it began; switching, which the control plane does by
+// itself, keeps that of the copy.
+func TestEachStepHasItsOwnDeadline(t *testing.T) {
+	t.Parallel()
+	b := newBench(t).reach(Move, PhasePreparing)
+	d := b.deadlines()
+	for phase, want := range map[Phase]time.Time{
+		PhasePreparing: b.now.Add(d.Prepare), PhaseQuiescing: b.now.Add(d.Quiesce), PhaseCopying: b.now.Add(d.Copy),
+		PhaseSwitching: b.now.Add(d.Copy), PhaseDraining: b.now.Add(d.Drain), PhaseDone: {}, PhaseAborted: {}, PhaseFailed: {},
+	} {
+		if got := newBench(t).reach(Move, phase).m.Record().Deadline; !got.Equal(ident.Instant(want)) {
+			t.Errorf("%s ends at %s, want %s", phase, got, want)
 		}
 	}
 }

@@ -58,5 +58,8 @@ func (n *Node) grant(g placement.Granted) {
 	if g.Epoch != n.granted.Epoch {
 		n.renew()
 	}
+	if n.granted.For == 0 {
+		close(n.up)
+	}
 	n.granted = g
 }

@@ -42,6 +42,7 @@ type Node struct {
 	granted placement.Granted
 	held    map[string]*holding // tenants that this node was last told to hold
 	stop    context.CancelFunc  // ends the poll that waits now, since it asks about too little
+	up      chan struct{}       // closed with the first lease
 }
 
 const (
@@ -59,7 +60,7 @@ func Open(o Options) (*Node, error) {
 		return nil, err
 	}
 	o.Log = o.Log.With("node", o.ID)
-	return &Node{Options: o, disk: d, held: map[string]*holding{}}, nil
+	return &Node{Options: o, disk: d, held: map[string]*holding{}, up: make(chan struct{})}, nil
 }
 
 // Run is the node's life until the context ends. It returns an error only when another process has become the node.
@@ -82,6 +83,9 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Up is closed when the node has its first lease.
+func (n *Node) Up() <-chan struct{} { return n.up }
 
 // register asks until it is answered.
 func (n *Node) register(ctx context.Context) (*beats, bool) {

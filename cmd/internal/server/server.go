@@ -163,4 +163,3 @@ func said(log *slog.Logger, what string, err error) {
 	}
 	log.Info("read anew", "read", what)
 }
-

@@ -1,0 +1,75 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	"modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"berth/domain/fault"
+	port "berth/ports/store"
+)
+
+const primary = 0xff // the part of a result code that names its family
+
+func codeOf(err error) (code int, found bool) {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	return e.Code(), true
+}
+
+// classify is the fault behind an error of the driver, by its result code.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, known := fault.As(err); known {
+		return err
+	}
+	code, found := codeOf(err)
+	switch {
+	case found:
+		return faultOf(code, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return port.Ended(err)
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
+		return port.Away(err)
+	}
+	return broken(err)
+}
+
+func faultOf(code int, err error) error {
+	switch code & primary {
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_READONLY,
+		codes.SQLITE_CANTOPEN, codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB, codes.SQLITE_PROTOCOL, codes.SQLITE_PERM,
+		codes.SQLITE_NOMEM:
+		return port.Away(err)
+	}
+	switch code {
+	case codes.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return port.Dangling().Because(err)
+	case codes.SQLITE_CONSTRAINT_PRIMARYKEY, codes.SQLITE_CONSTRAINT_UNIQUE:
+		return fault.New(fault.AlreadyExists, "record_exists", "there is such a record already").Because(err)
+	}
+	return broken(err)
+}
+
+func broken(err error) error {
+	return fault.New(fault.Internal, "store_failed", "the database refused a statement").Because(err)
+}
+
+// unsettled is the fault behind a commit that failed. After these codes nothing is kept; after any other, part of the
+// commit may be on disk.
+func unsettled(err error) error {
+	code, _ := codeOf(err)
+	switch code & primary {
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_READONLY, codes.SQLITE_CONSTRAINT:
+		return faultOf(code, err)
+	}
+	return port.Unknown(err)
+}

@@ -1,0 +1,41 @@
+package sqlitestore_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"berth/adapters/store/sqlitestore"
+	"berth/ports/store"
+	"berth/ports/store/storetest"
+)
+
+// The store keeps every law of its port.
+func TestLaws(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(tb testing.TB) store.Store { return open(tb, filepath.Join(tb.TempDir(), "control.db")) })
+}
+
+// open opens a store and makes its schema.
+func open(tb testing.TB, path string) *sqlitestore.Store {
+	tb.Helper()
+	s := bare(tb, path)
+	if err := s.Migrate(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// bare opens a store as it is.
+func bare(tb testing.TB, path string) *sqlitestore.Store {
+	tb.Helper()
+	s, err := sqlitestore.Open(tb.Context(), path, sqlitestore.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}

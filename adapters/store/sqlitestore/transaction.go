@@ -1,0 +1,101 @@
+package sqlitestore
+
+import (
+	"context"
+
+	codes "modernc.org/sqlite/lib"
+
+	"berth/adapters/store"
+	port "berth/ports/store"
+)
+
+// Atomically is as the port has it. fn is called once.
+func (s *Store) Atomically(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
+	return s.enter(ctx, s.write, fn)
+}
+
+// View is as the port has it.
+func (s *Store) View(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
+	return s.enter(ctx, s.read, fn)
+}
+
+func (s *Store) enter(ctx context.Context, run store.Run, fn func(context.Context, *port.Roles) error) error {
+	ctx, err := port.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.known(ctx); err != nil {
+		return err
+	}
+	return run(ctx, func(ctx context.Context, t *store.Tx) error { return fn(ctx, t.Roles()) })
+}
+
+// write runs fn while it holds the database's one writer.
+func (s *Store) write(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
+	return within(ctx, s.writer, "BEGIN IMMEDIATE", func(on *session) (err error) {
+		if err := attempt(ctx, store.NewTx(s.session(false), on), fn); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return port.Ended(err)
+		}
+		return on.commit()
+	})
+}
+
+// read runs fn on the state of the last commit.
+func (s *Store) read(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
+	return within(ctx, s.readers, "BEGIN", func(on *session) error {
+		return attempt(ctx, store.NewTx(s.session(true), on), fn)
+	})
+}
+
+func (s *Store) session(readOnly bool) store.Session {
+	return store.Session{DB: s.bun, Classify: classify, ReadOnly: readOnly}
+}
+
+func attempt(ctx context.Context, t *store.Tx, fn func(context.Context, *store.Tx) error) error {
+	defer t.End()
+	if err := fn(ctx, t); err != nil {
+		return err
+	}
+	return t.Broken()
+}
+
+// within runs fn in a transaction, which it may commit. Whatever else happens, a panic and the end of the goroutine
+// too, rolls it back.
+func within(ctx context.Context, p *pool, begin string, fn func(*session) error) error {
+	s, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.give(s)
+	defer s.rollback()
+	if err := s.control(ctx, begin); err != nil {
+		return classify(err)
+	}
+	s.open = true
+	return fn(s)
+}
+
+// commit does not watch the context: a commit that was begun is seen to its end.
+func (s *session) commit() error {
+	if err := s.control(context.Background(), "COMMIT"); err != nil {
+		return unsettled(err)
+	}
+	s.open = false
+	return nil
+}
+
+// rollback ends what is still open. SQLite rolls back by itself after some faults and then has nothing to end.
+func (s *session) rollback() {
+	if !s.open {
+		return
+	}
+	s.open = false
+	if err := s.control(context.Background(), "ROLLBACK"); err != nil {
+		if code, found := codeOf(err); !found || code != codes.SQLITE_ERROR {
+			s.failed = true
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package sqlitestore
+
+import (
+	"context"
+	"time"
+
+	"berth/adapters/store"
+)
+
+// application is "Brth" in ASCII: what the header of the file says whose it is. The first step of the schema sets it.
+const application = 0x42727468
+
+const createHistory = `CREATE TABLE IF NOT EXISTS schema_history (
+    version    INTEGER PRIMARY KEY NOT NULL,
+    name       TEXT NOT NULL,
+    checksum   TEXT NOT NULL, -- SHA-256 of its SQL in lower-case hex
+    applied_at INTEGER NOT NULL
+) STRICT`
+
+// Migrate brings the schema up to what this program knows, each step in a transaction of its own. Several may do so at
+// once: a step that one began is waited for. Faults: Conflict schema_newer, schema_altered, schema_foreign; Unavailable.
+func (s *Store) Migrate(ctx context.Context) error {
+	for {
+		more, err := s.step(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// step applies the first pending step and says whether there are more.
+func (s *Store) step(ctx context.Context) (more bool, err error) {
+	err = within(ctx, s.writer, "BEGIN IMMEDIATE", func(on *session) error {
+		pending, err := s.pending(ctx, on)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
+		more = len(pending) > 1
+		if err := apply(ctx, on, pending[0]); err != nil {
+			return classify(err)
+		}
+		return on.commit()
+	})
+	return more, err
+}
+
+func apply(ctx context.Context, on *session, m store.Migration) error {
+	if _, err := on.ExecContext(ctx, createHistory); err != nil {
+		return err
+	}
+	if _, err := on.ExecContext(ctx, m.SQL); err != nil {
+		return err
+	}
+	_, err := on.ExecContext(ctx, "INSERT INTO schema_history (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
+		m.Version, m.Name, m.Checksum, time.Now().UnixMicro())
+	return err
+}
+
+func (s *Store) pending(ctx context.Context, on *session) ([]store.Migration, error) {
+	applied, err := history(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	return store.Pending(s.schema, applied)
+}
+
+// Status returns every step that this program or the database knows, by version.
+func (s *Store) Status(ctx context.Context) (out []store.Migration, err error) {
+	err = within(ctx, s.readers, "BEGIN", func(on *session) error {
+		if out, err = history(ctx, on); err != nil {
+			return err
+		}
+		for _, m := range s.schema[min(len(out), len(s.schema)):] {
+			m.SQL = ""
+			out = append(out, m)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Ping is as the port has it.
+func (s *Store) Ping(ctx context.Context) error {
+	return within(ctx, s.readers, "BEGIN", func(on *session) error {
+		pending, err := s.pending(ctx, on)
+		if err != nil {
+			return err
+		}
+		return store.Outdated(pending)
+	})
+}
+
+// known refuses a database whose schema is another than this program knows, until it was once found to be.
+func (s *Store) known(ctx context.Context) error {
+	if s.current.Load() {
+		return nil
+	}
+	err := s.Ping(ctx)
+	if err == nil {
+		s.current.Store(true)
+	}
+	return err
+}
+
+// history reads the steps that were applied. Fault: Conflict schema_foreign when there is anything that is not Berth's.
+func history(ctx context.Context, on *session) ([]store.Migration, error) {
+	owner, err := number(ctx, on, "PRAGMA application_id")
+	if err != nil {
+		return nil, err
+	}
+	if owner != application {
+		things, err := number(ctx, on, "SELECT count(*) FROM sqlite_schema")
+		if err == nil && (things > 0 || owner != 0) {
+			err = store.Foreign()
+		}
+		return nil, err
+	}
+	return steps(ctx, on)
+}
+
+func number(ctx context.Context, on *session, query string) (n int64, err error) {
+	return n, classify(on.QueryRowContext(ctx, query).Scan(&n))
+}
+
+func steps(ctx context.Context, on *session) (out []store.Migration, err error) {
+	rows, err := on.QueryContext(ctx, "SELECT version, name, checksum, applied_at FROM schema_history ORDER BY version")
+	if err != nil {
+		return nil, classify(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var m store.Migration
+		var at int64
+		if err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at); err != nil {
+			return nil, classify(err)
+		}
+		m.AppliedAt = time.UnixMicro(at).UTC()
+		out = append(out, m)
+	}
+	return out, classify(rows.Err())
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"berth/cmd/internal/dev"
+)
+
+func newDev(s streams) *cobra.Command {
+	o := dev.Options{Version: version, Out: s.out, Logger: s.logger}
+	cmd := &cobra.Command{
+		Use: "dev", Short: "Run everything on loopback, for development", Args: none,
+		Long: "Run the control plane and two nodes on loopback, with a CA, keys and a database of their own in one directory,\n" +
+			"and something to look at in it. The directory's dev.json says where everything is.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Environ = os.Environ()
+			return dev.Run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Dir, "dir", ".berth", "`directory` that keeps the state")
+	cmd.Flags().IntVar(&o.Port, "port", 8440, "of the API; another one where it is taken")
+	cmd.Flags().IntVar(&o.MetricsPort, "metrics-port", 8449, "of metrics; likewise")
+	cmd.Flags().DurationVar(&o.Pace, "pace", time.Second, "a pause before each step of a migration, to watch it")
+	return cmd
+}

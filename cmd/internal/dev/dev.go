@@ -1,0 +1,131 @@
+// Package dev runs everything of Berth on loopback for development: the control plane on SQLite with keys in files, a CA
+// of its own, and two nodes that are played within the process. It makes what it needs in one directory and finds it
+// there again after a restart.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"berth/cmd/internal/config"
+	"berth/cmd/internal/devca"
+	"berth/cmd/internal/server"
+	"berth/cmd/internal/wiring/berthd"
+)
+
+// Options say what to run and where.
+type Options struct {
+	Dir         string        // that keeps the state
+	Port        int           // of the API; another one where it is taken
+	MetricsPort int           // likewise
+	Pace        time.Duration // before each step of a migration, so that a person can watch it
+	Environ     []string      // settings that are nobody's business here pass through
+	Version     string
+	Out         io.Writer
+	Logger      func(config.Config) *slog.Logger
+}
+
+// What dev makes, besides two nodes.
+const (
+	trustDomain = "dev.berth.internal"
+	region      = "local"
+	tenant      = "demo"
+)
+
+// startTime is how long everything may take to come up.
+const startTime = time.Minute
+
+// Run runs until the context ends.
+func Run(ctx context.Context, o Options) error {
+	p, err := openPlace(o)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	l, err := p.configuration(o.Environ)
+	if err != nil {
+		return err
+	}
+	log := o.Logger(l.Config)
+	process, release, err := berthd.OnSQLite(l.Config, log, berthd.Version(o.Version))
+	if err != nil {
+		return err
+	}
+	defer release()
+	if _, err := process.Ground.Schema.Up(ctx); err != nil {
+		return err
+	}
+	r := &running{place: p, process: process, options: o, log: log}
+	return r.run(ctx)
+}
+
+// running is everything while it runs.
+type running struct {
+	*place
+	process *berthd.Process
+	options Options
+	log     *slog.Logger
+}
+
+func (r *running) run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ready := make(chan struct{})
+	served := make(chan struct{})
+	s := &server.Server{Process: r.process, Out: io.Discard, Ready: func() { close(ready) }}
+	go func() {
+		defer close(served)
+		stop(s.Run(ctx))
+	}()
+	select {
+	case <-ready:
+		stop(r.bringUp(ctx))
+	case <-ctx.Done():
+	}
+	<-served
+	// Of all that ended because of one another the first is what happened.
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// bringUp seeds the control plane, plays the nodes, and tells people and scripts; it returns when the nodes have ended.
+func (r *running) bringUp(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	seeds, err := r.seed(soon)
+	if err != nil {
+		return fmt.Errorf("seeding: %w", err)
+	}
+	defer seeds.close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	nodes, err := r.play(ctx, seeds)
+	if err != nil {
+		return err
+	}
+	err = r.settle(soon, seeds, nodes)
+	if err == nil {
+		err = r.tell(seeds)
+	}
+	if err != nil {
+		stop()
+	}
+	return errors.Join(err, nodes.wait())
+}
+
+// authority opens the CA and the server's certificate.
+func (p *place) authority() error {
+	ca, err := devca.Open(p.dir, trustDomain, time.Now())
+	if err != nil {
+		return err
+	}
+	p.ca = ca
+	_, p.certFile, p.keyFile, err = ca.Server("server")
+	return err
+}

@@ -1,0 +1,151 @@
+package dev
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"berth/cmd/internal/config"
+	"berth/cmd/internal/devca"
+	"berth/cmd/internal/listen"
+	"berth/cmd/internal/secretfile"
+)
+
+// place is the directory that keeps the state, and where in it and on the machine everything is.
+type place struct {
+	dir               string // absolute
+	lock              io.Closer
+	notes             []string // what a person should know of how it came about
+	ca                *devca.CA
+	api               string // host:port
+	metrics           string // host:port
+	socket            string // of the internal listener; as short as it can be said
+	certFile, keyFile string
+}
+
+// openPlace makes the directory where there is none, and takes it for this process alone.
+func openPlace(o Options) (_ *place, err error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := listen.Lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("another berthd dev runs in %s: %w", dir, err)
+	}
+	p := &place{dir: dir, lock: lock}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if err := errors.Join(p.authority(), p.ingressSecrets()); err != nil {
+		return nil, err
+	}
+	if p.ca.Remade() {
+		p.notes = append(p.notes, "a CA was made: whoever connects trusts "+p.ca.File())
+	}
+	if p.api, err = p.port("the API", o.Port); err != nil {
+		return nil, err
+	}
+	if p.metrics, err = p.port("metrics", o.MetricsPort); err != nil {
+		return nil, err
+	}
+	p.socket = shorter(p.path("internal.sock"))
+	return p, nil
+}
+
+func (p *place) close() { _ = p.lock.Close() }
+
+func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
+
+// url is where the API is, by a name that the certificate has.
+func (p *place) url() string { return "https://" + strings.Replace(p.api, "127.0.0.1", "localhost", 1) }
+
+// shorter says a path from where the process is, if that is shorter: the path of a socket may not be long.
+func shorter(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	relative, err := filepath.Rel(here, path)
+	if err != nil || len(relative) >= len(path) {
+		return path
+	}
+	return relative
+}
+
+// port finds a port on loopback: the one asked for, or another where that is taken.
+func (p *place) port(what string, asked int) (string, error) {
+	text := "127.0.0.1:" + strconv.Itoa(asked)
+	l, err := net.Listen("tcp", text)
+	if err != nil {
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return "", err
+		}
+		p.notes = append(p.notes, fmt.Sprintf("port %d is taken, so that %s is at %s", asked, what, l.Addr()))
+	}
+	return l.Addr().String(), l.Close()
+}
+
+type ingressFile struct {
+	Secrets []ingressSecret `json:"secrets"`
+	Retired []string        `json:"retired"`
+}
+
+type ingressSecret struct {
+	ID  string `json:"id"`
+	Key string `json:"key"`
+}
+
+// ingressSecrets makes a secret for the hop to the internal listener, once.
+func (p *place) ingressSecrets() error {
+	path := p.path("ingress-secrets.json")
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // documented never to fail: it ends the process instead
+	text, err := json.Marshal(ingressFile{
+		Secrets: []ingressSecret{{ID: "dev", Key: base64.StdEncoding.EncodeToString(key)}}, Retired: []string{},
+	}, json.FormatNilSliceAsNull(false))
+	if err != nil {
+		return err
+	}
+	return secretfile.Write(path, text)
+}
+
+// configuration is that of a server in this place. Settings that the place does not decide come from the environment.
+func (p *place) configuration(environ []string) (*config.Loaded, error) {
+	own := map[string]string{
+		"ENV": config.Development, "DATABASE_URL": "sqlite:" + p.path("control.db"), "KMS_URL": "file:" + p.path("keys"),
+		"TRUST_DOMAIN": trustDomain, "PUBLIC_URL": p.url(), "LISTEN": p.api, "METRICS_LISTEN": p.metrics,
+		"TLS_CERT_FILE": p.certFile, "TLS_KEY_FILE": p.keyFile, "INTERNAL_LISTEN": "unix:" + p.socket,
+		"INGRESS_SECRETS_FILE": p.path("ingress-secrets.json"),
+		"BACKUP_URL":           "", "ENROLL_LISTEN": "", "BOOTSTRAP_TOKEN_FILE": "", "CONFIG": "",
+	}
+	var all []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, ours := own[strings.TrimPrefix(name, "BERTH_")]; !ours {
+			all = append(all, pair)
+		}
+	}
+	for name, value := range own {
+		all = append(all, "BERTH_"+name+"="+value)
+	}
+	return config.Load(config.Sources{Environ: all}, config.ForServing)
+}

@@ -1,0 +1,109 @@
+package dev
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"berth/cmd/internal/secretfile"
+)
+
+// told is dev.json. What there is none of yet is empty.
+type told struct {
+	API           string   `json:"api"`
+	Internal      string   `json:"internal"`
+	Enroll        string   `json:"enroll"`
+	Connect       string   `json:"connect"`
+	Metrics       string   `json:"metrics"`
+	OperatorToken string   `json:"operator_token"`
+	Tenant        string   `json:"tenant"`
+	Region        string   `json:"region"`
+	Nodes         []string `json:"nodes"`
+	Customer      string   `json:"customer"`
+	LicenseKey    string   `json:"license_key"`
+	InstallID     string   `json:"install_id"`
+}
+
+// tell writes dev.json and curl's file, and prints what a person wants to know, and "ready" for scripts.
+func (r *running) tell(s *seeds) error {
+	t := told{
+		API: r.url(), Internal: "unix:" + r.path("internal.sock"), Metrics: "https://" + r.metrics, OperatorToken: s.token,
+		Tenant: tenant, Region: region, Nodes: nodeIDs(),
+	}
+	text, err := json.Marshal(t, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	if err := secretfile.Write(r.path("dev.json"), append(text, '\n')); err != nil {
+		return err
+	}
+	if err := secretfile.Write(r.path("curl"), r.curlFile(s.token)); err != nil {
+		return err
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "Berth runs. Ctrl-C stops it; %s keeps its state.\n\n", shorter(r.dir))
+	for _, note := range r.notes {
+		fmt.Fprintf(&out, "  note: %s\n", note)
+	}
+	fmt.Fprintf(&out, "  API       %s/api/v1 (reference: %s/api/v1/docs)\n", r.url(), r.url())
+	fmt.Fprintf(&out, "  internal  %s\n", t.Internal)
+	fmt.Fprintf(&out, "  metrics   %s/metrics\n", t.Metrics)
+	fmt.Fprintf(&out, "  CA        %s\n", shorter(r.ca.File()))
+	fmt.Fprintf(&out, "  token     %s\n\n", s.token)
+	fmt.Fprintf(&out, "To look around, in another terminal here (%s holds the token, so that no command line does):\n\n",
+		shorter(r.path("curl")))
+	for _, line := range r.walk(s) {
+		out.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	}
+	fmt.Fprintf(&out, "\nready\n")
+	_, err = fmt.Fprint(r.options.Out, out.String())
+	return err
+}
+
+// curlFile is what curl -K reads.
+func (p *place) curlFile(token string) []byte {
+	return fmt.Appendf(nil, "# for curl -K: the CA and the operator token of berthd dev\nsilent\nshow-error\ncacert = %q\n"+
+		"header = \"Authorization: Bearer %s\"\nheader = \"Content-Type: application/json\"\nwrite-out = \"\\n\"\n",
+		p.ca.File(), token)
+}
+
+// walk are lines for a shell, which move the tenant to the other node and revoke a phone.
+func (r *running) walk(s *seeds) []string {
+	other := nodeIDs()[0]
+	if i := slices.Index(nodeIDs(), s.holder); i == 0 {
+		other = nodeIDs()[1]
+	}
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		panic(err) // documented never to happen with this reader
+	}
+	phone := base64.RawURLEncoding.EncodeToString(public)
+	curl := "curl -K " + shorter(r.path("curl"))
+	return []string{
+		"B=" + r.url() + "  T=$B/api/v1/tenants/" + tenant,
+		curl + " $B/api/v1/nodes                   # the two nodes",
+		curl + " $T                                # the tenant: where it is, and its revision",
+		"",
+		"# move it to the other node, and watch each step",
+		"M=$(" + curl + ` $T/migrations -d '{"target_node":"` + other + `"}' | sed -n 's/.*"id":"\(mig_[^"]*\)".*/\1/p')`,
+		"for step in 1 2 3 4 5 6 7; do " + curl + ` "$T/migrations/$M?wait=30s"; done`,
+		"",
+		"# pair a phone, and revoke it: the revision grows",
+		"C=$(" + curl + ` $T/pairing-codes -d '{"role":"owner"}' | sed -n 's/.*"code":"\([^"]*\)".*/\1/p')`,
+		"P=$(" + curl + ` $B/v1/devices -d '{"pairing_code":"'$C'","name":"phone","kind":"phone","public_key":"` + phone +
+			`"}' | sed -n 's/.*"principal":"\([^"]*\)".*/\1/p')`,
+		curl + " $T/principals",
+		curl + " -X POST $T/principals/$P/revoke",
+		curl + " $T",
+		"",
+		"# every change is in the audit log, whose chain is whole",
+		curl + ` "$B/api/v1/audit?subject=tenant/` + tenant + `"`,
+		curl + " $B/api/v1/audit/verify",
+	}
+}
