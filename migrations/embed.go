@@ -7,4 +7,4 @@ import "embed"
 // SQLite is the schema on SQLite, under sqlite/.
 //
 //go:embed sqlite/*.sql
-var SQLite embed.FS //nolint:gochecknoglobals // what the compiler embedded
+var SQLite embed.FS

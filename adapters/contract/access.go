@@ -46,7 +46,7 @@ type NewPairingCode struct {
 
 // PairingCode pairs one device, once.
 type PairingCode struct {
-	Code      string    `json:"code"`
+	Code      string    `json:"code,omitempty" doc:"Shown once"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"berth/domain/placement"
 	port "berth/ports/store"
@@ -26,8 +27,8 @@ type beat struct {
 	node     string
 	ticket   port.Ticket
 	decide   Decision
-	panicked any
-	left     bool // decide ended its goroutine, or panicked
+	unknown  bool // there is no such node
+	panicked any  // what decide panicked with
 }
 
 // NewBeats starts the goroutine that commits through write.
@@ -52,7 +53,7 @@ func (b *Beats) Beat(ctx context.Context, node string, ticket port.Ticket, decid
 		return placement.Candidate{}, err
 	}
 	c, err := b.gather.do(ctx, beat{node: node, ticket: ticket, decide: decide})
-	if c != nil && c.asked.left {
+	if c != nil && c.asked.panicked != nil {
 		panic(c.asked.panicked)
 	}
 	if err != nil {
@@ -65,32 +66,83 @@ type beatRound = round[beat, placement.Candidate]
 
 // serve commits one round. A caller is refused only once the state that refused it is durable.
 func (b *Beats) serve(claim func() *beatRound) error {
+	err := b.commit(claim, false)
+	if errors.Is(err, errReplay) {
+		return b.commit(claim, true)
+	}
+	return err
+}
+
+var (
+	// errReplay is that a ticket was found spent only as it was to be spent.
+	errReplay   = errors.New("a ticket was spent before")
+	errPanicked = errors.New("the caller panicked")
+)
+
+// commit is one transaction. A round that is not careful does not look for spent tickets before it decides: they are
+// rare, and their insertion tells.
+func (b *Beats) commit(claim func() *beatRound, careful bool) error {
 	return b.write(context.Background(), func(ctx context.Context, t *Tx) error {
 		r := claim()
-		err := settle(ctx, t, r)
-		r.settle()
+		err := decideAll(ctx, t, r, careful)
+		if !errors.Is(err, errReplay) {
+			r.settle()
+		}
 		return err
 	})
 }
 
-func settle(ctx context.Context, t *Tx, r *beatRound) error {
-	at, err := readBeats(ctx, t, r)
+func decideAll(ctx context.Context, t *Tx, r *beatRound, careful bool) error {
+	at, err := readBeats(ctx, t, r, careful)
 	if err != nil {
 		return err
 	}
 	for _, c := range r.calls {
 		c.answer, c.err = at.take(&c.asked)
 	}
-	return at.write(ctx, t)
+	if err := at.write(ctx, t); err != nil || careful {
+		return err
+	}
+	return refuseSpent(ctx, t, r)
+}
+
+// refuseSpent tells those that were refused that their ticket was spent, where it was: that goes before what else is
+// wrong.
+func refuseSpent(ctx context.Context, t *Tx, r *beatRound) error {
+	var tickets tuples
+	for _, c := range r.calls {
+		if k := c.asked.ticket; c.err != nil && k != (port.Ticket{}) {
+			tickets = append(tickets, []any{k.Scope, k.Nonce})
+		}
+	}
+	if len(tickets) == 0 {
+		return nil
+	}
+	spent, err := spentOf(ctx, t, tickets)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.calls {
+		if c.err != nil && !c.asked.unknown && spent[keyOf(c.asked.ticket)] {
+			c.err, c.asked.panicked = port.Replayed(), nil
+		}
+	}
+	return nil
 }
 
 // beatState is what a round of beats works on, read once and written once.
 type beatState struct {
-	nodes   map[string]nodeRow
-	leases  map[string]leaseRow
+	nodes   map[string]*beatNode
+	changed []*beatNode
 	spent   map[ticketKey]bool
-	changed map[string]bool
-	spend   []nonceRow
+	spend   []port.Ticket
+}
+
+// beatNode is a node and its lease, as the calls before left it.
+type beatNode struct {
+	node    nodeRow
+	lease   leaseRow
+	changed bool
 }
 
 type ticketKey struct{ scope, nonce string }
@@ -99,16 +151,15 @@ func keyOf(t port.Ticket) ticketKey { return ticketKey{t.Scope, t.Nonce} }
 
 // take lets one caller decide, after what those before it in the round left.
 func (s *beatState) take(b *beat) (placement.Candidate, error) {
-	node, exists := s.nodes[b.node]
-	lease, leased := s.leases[b.node]
-	if !exists || !leased {
+	at, exists := s.nodes[b.node]
+	if b.unknown = !exists; b.unknown {
 		return placement.Candidate{}, port.Missing("node")
 	}
 	if s.spent[keyOf(b.ticket)] {
 		return placement.Candidate{}, port.Replayed()
 	}
-	l := lease.value()
-	if err := b.ask(node.value(), l); err != nil {
+	l := at.lease.value()
+	if err := b.ask(at.node.value(), l); err != nil {
 		return placement.Candidate{}, err
 	}
 	row := leaseRowOf(l.Record())
@@ -117,24 +168,29 @@ func (s *beatState) take(b *beat) (placement.Candidate, error) {
 		return placement.Candidate{}, err
 	}
 	row.BeatAt, row.RegisteredAt = row.BeatAt.kept(), row.RegisteredAt.kept()
-	s.leases[b.node], s.changed[b.node] = row, true
+	s.keep(at, row)
 	if b.ticket != (port.Ticket{}) {
 		s.spent[keyOf(b.ticket)] = true
-		s.spend = append(s.spend, nonceRowOf(b.ticket))
+		s.spend = append(s.spend, b.ticket)
 	}
-	return placement.Candidate{Node: node.value(), Lease: row.value()}, nil
+	return placement.Candidate{Node: at.node.value(), Lease: row.value()}, nil
+}
+
+func (s *beatState) keep(at *beatNode, row leaseRow) {
+	at.lease = row
+	if !at.changed {
+		at.changed = true
+		s.changed = append(s.changed, at)
+	}
 }
 
 // ask runs the caller's own code; its panic is kept for the caller.
 func (b *beat) ask(n *placement.Node, l *placement.Lease) (err error) {
-	b.left = true
+	b.panicked = nil
 	defer func() {
-		if b.left {
-			b.panicked = recover()
-			err = port.Ended(nil)
+		if b.panicked = recover(); b.panicked != nil {
+			err = errPanicked
 		}
 	}()
-	err = b.decide(n, l)
-	b.left = false
-	return err
+	return b.decide(n, l)
 }

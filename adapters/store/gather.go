@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -42,7 +43,7 @@ type call[Q, A any] struct {
 	done   chan struct{}
 }
 
-var errClosed = errors.New("the store was closed") //nolint:gochecknoglobals // immutable
+var errClosed = errors.New("the store was closed")
 
 // newGather starts the goroutine. serve begins what is to be shared, claims the calls, and leaves to each its answer or
 // its error; an error of its own is everybody's. What a round read must be later than its claim.
@@ -126,19 +127,28 @@ func (g *gather[Q, A]) run() {
 		}
 	}()
 	for {
-		g.mu.Lock()
-		waiting, closed := len(g.waiting), g.closed
-		g.mu.Unlock()
 		switch {
-		case waiting > 0:
+		case g.length() > 0:
 			g.once()
-		case closed:
+		case g.over():
 			ended = true
 			return
 		default:
 			<-g.wake
 		}
 	}
+}
+
+func (g *gather[Q, A]) length() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
+}
+
+func (g *gather[Q, A]) over() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed && len(g.waiting) == 0
 }
 
 // once serves one round and wakes its callers.
@@ -162,7 +172,12 @@ func (g *gather[Q, A]) once() {
 	err = g.serve(claim)
 }
 
+// claim takes the calls that wait, after those that are about to had their turn to run: callers that a round woke
+// together come again together, and the first of them would else make a round of its own.
 func (g *gather[Q, A]) claim() *round[Q, A] {
+	for before, now := 0, g.length(); now > before && now < g.most; before, now = now, g.length() {
+		runtime.Gosched()
+	}
 	r := &round[Q, A]{settled: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -78,13 +78,3 @@ func (n nodes) Candidates(ctx context.Context, region string, p port.Page) ([]pl
 	}
 	return out, nil
 }
-
-// nodesOf reads nodes by id, those that exist.
-func nodesOf(ctx context.Context, t *Tx, ids []string) (map[string]nodeRow, error) {
-	rows, err := many[nodeRow](ctx, t, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id IN (?)", bun.List(ids)) })
-	out := make(map[string]nodeRow, len(rows))
-	for _, row := range rows {
-		out[row.ID] = row
-	}
-	return out, err
-}

@@ -43,17 +43,31 @@ func (t *Tx) Broken() error { return t.broken }
 type gate struct{ bun.IConn }
 
 func (g gate) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := port.CheckText(query); err != nil {
+	if err := g.check(query, args); err != nil {
 		return nil, err
 	}
 	return g.IConn.ExecContext(ctx, query, args...)
 }
 
 func (g gate) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := port.CheckText(query); err != nil {
+	if err := g.check(query, args); err != nil {
 		return nil, err
 	}
 	return g.IConn.QueryContext(ctx, query, args...)
+}
+
+func (gate) check(query string, args []any) error {
+	if len(args) == 0 {
+		return port.CheckText(query)
+	}
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			if err := port.CheckText(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (t *Tx) reading() error {

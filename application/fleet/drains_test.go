@@ -116,6 +116,25 @@ func TestDrainResumesAndStops(t *testing.T) {
 	}
 }
 
+// A drain that is stopped while a sweep is under way begins nothing more.
+func TestDrainStoppedUnderWay(t *testing.T) {
+	t.Parallel()
+	w := laden(t, 3)
+	w.drain("a")
+	stopped := false
+	w.Store = before{w.mem, func() {
+		if !stopped {
+			stopped = true
+			_, err := w.ActivateNode(w.ctx, fleet.NodeRequest{Actor: alice, Node: "a"})
+			w.must(err)
+		}
+	}}
+	w.must(w.SweepDrains(w.ctx))
+	if got := len(w.running()); got != 0 || !stopped {
+		t.Errorf("%d migrations run", got)
+	}
+}
+
 // Two replicas that sweep at once do not begin more than the setting allows.
 func TestReplicasDrainWithinTheBound(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func (p *player) n(most int) int {
 	p.draws++
 	x := (uint64(rapid.Uint32().Draw(p.r, "n"))<<32 + p.draws) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	return int((x ^ x>>27) >> 33 % uint64(most+1)) //nolint:gosec // below most
+	return int((x ^ x>>27) >> 33 % uint64(most+1))
 }
 
 func (p *player) coin() bool { return p.n(1) == 0 }
@@ -102,7 +102,7 @@ func (p *player) pass(d time.Duration) error {
 
 // stepOn does what a migration that goes well needs next.
 func (p *player) stepOn(m placement.MigrationRecord) error {
-	switch m.State { //nolint:exhaustive // an ended migration needs nothing
+	switch m.State {
 	case placement.PhasePreparing:
 		if m.SourcePrepared {
 			return p.prepared(m.Target, m.ID)

@@ -103,6 +103,22 @@ func TestQueueSweepIsBounded(t *testing.T) {
 	}
 }
 
+// A full region costs a sweep one attempt, however many wait.
+func TestFullRegionCostsOneAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.region("eu")
+	for i := range 20 {
+		w.tenant(fmt.Sprintf("t%02d", i), "eu")
+	}
+	attempts := 0
+	w.Store = before{w.mem, func() { attempts++ }}
+	w.must(w.SweepQueue(w.ctx))
+	if attempts != 1 {
+		t.Errorf("%d attempts", attempts)
+	}
+}
+
 // Replicas that sweep at once place each tenant once and never more than there is room for.
 func TestReplicasPlaceOnce(t *testing.T) {
 	t.Parallel()

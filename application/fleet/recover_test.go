@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"berth/application/fleet"
 	"berth/domain/fault"
 	"berth/domain/placement"
+	"berth/ports/notify"
 )
 
 func (w *world) rescue(change func(*fleet.RecoverRequest)) (*placement.Migration, error) {
@@ -192,6 +194,12 @@ func TestRecoverSupersedes(t *testing.T) {
 			}
 			if w.nodeRecord(peer).Assignments <= was {
 				t.Error("the other node of the prior migration was not told")
+			}
+			hinted := w.hints.took()
+			for _, topic := range []notify.Topic{"node/a", "node/b", notify.Topic("node/" + c.target), "tenant/acme", notify.Topic("migration/" + m)} {
+				if !slices.Contains(hinted, topic) {
+					t.Errorf("hinted at %v, not at %s", hinted, topic)
+				}
 			}
 			w.checkCounters()
 			if c.phase != placement.PhaseDraining {

@@ -35,6 +35,18 @@ func (w *world) passes(d time.Duration) {
 	}
 }
 
+// received waits for what a goroutine of the test sends.
+func received[T any](w *world, c <-chan T) T {
+	w.t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(10 * time.Second):
+		w.t.Fatalf("no answer came")
+		panic("unreachable")
+	}
+}
+
 type assigned struct {
 	out fleet.AssignmentsAnswer
 	err error
@@ -113,7 +125,7 @@ func TestAssignmentsWaitForAHint(t *testing.T) {
 	answer := w.waitForAssignments("b", known, 30*time.Second)
 	w.asleep()
 	w.begin("acme", "b")
-	got := <-answer
+	got := received(w, answer)
 	w.must(got.err)
 	if got.out.Unchanged || len(got.out.Placements) != 1 || got.out.Version <= known {
 		t.Errorf("the waiting node is told %+v", got.out)
@@ -132,7 +144,7 @@ func TestAssignmentsSurviveALostHint(t *testing.T) {
 	w.asleep()
 	w.begin("acme", "b")
 	w.clock.Advance(w.Settings.Relook)
-	if got := <-answer; got.err != nil || got.out.Unchanged {
+	if got := received(w, answer); got.err != nil || got.out.Unchanged {
 		t.Errorf("the waiting node is told %+v, %v", got.out, got.err)
 	}
 }
@@ -144,7 +156,7 @@ func TestAssignmentsWaitIsBounded(t *testing.T) {
 	known := w.nodeRecord("b").Assignments
 	answer := w.waitForAssignments("b", known, time.Hour)
 	w.passes(w.Settings.MaxWait)
-	if got := <-answer; got.err != nil || !got.out.Unchanged || got.out.Version != known {
+	if got := received(w, answer); got.err != nil || !got.out.Unchanged || got.out.Version != known {
 		t.Errorf("after the wait the node is told %+v, %v", got.out, got.err)
 	}
 	for _, wait := range []time.Duration{0, -time.Second} {
@@ -187,7 +199,7 @@ func TestWaitEndsWithItsRequest(t *testing.T) {
 	}()
 	w.asleep()
 	cancel()
-	w.refused(<-done, "request_ended")
+	w.refused(received(w, done), "request_ended")
 	if w.hints.waiting() != 0 || w.clock.Timers() != 0 {
 		t.Errorf("%d subscriptions and %d timers are left behind", w.hints.waiting(), w.clock.Timers())
 	}
@@ -201,7 +213,7 @@ func TestWaitingNodeThatIsRetired(t *testing.T) {
 	w.asleep()
 	_, err := w.RetireNode(w.ctx, fleet.NodeRequest{Actor: alice, Node: "b"})
 	w.must(err)
-	w.refused((<-answer).err, "node_retired")
+	w.refused(received(w, answer).err, "node_retired")
 }
 
 // Whoever waits for a migration is answered when it changes, at once when it has ended, and at the end of the wait.
@@ -221,17 +233,17 @@ func TestMigrationWait(t *testing.T) {
 	w.asleep()
 	w.clock.Advance(time.Second)
 	w.must(w.prepared("a", m))
-	if got := <-answer; got.Record().State != placement.PhasePreparing || !got.Record().SourcePrepared {
+	if got := received(w, answer); got.Record().State != placement.PhasePreparing || !got.Record().SourcePrepared {
 		t.Errorf("after one report the wait ended with %+v", got.Record())
 	}
 	go wait()
 	w.passes(w.Settings.MaxWait)
-	if got := <-answer; got.Record().State != placement.PhasePreparing {
+	if got := received(w, answer); got.Record().State != placement.PhasePreparing {
 		t.Errorf("after the wait it is %s", got.Record().State)
 	}
 	w.must(w.abort("acme", m))
 	wait()
-	if got := <-answer; got.Record().State != placement.PhaseAborted {
+	if got := received(w, answer); got.Record().State != placement.PhaseAborted {
 		t.Errorf("ended, it is %s", got.Record().State)
 	}
 }

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -156,8 +157,8 @@ func (w *world) tryTenant(id, region string) (*placement.Placement, error) {
 func (w *world) replica() *world {
 	c := *w
 	c.clock = clocktest.New(w.clock.Now())
-	c.Fleet = &fleet.Fleet{Store: w.Store, Clock: c.clock, IDs: idstest.New(2), Hints: w.hints, Settings: w.Settings}
-	c.IDs = prefixed{idstest.New(2), "r2"}
+	ids := prefixed{idstest.New(2), "r2"}
+	c.Fleet = &fleet.Fleet{Store: w.Store, Clock: c.clock, IDs: ids, Hints: w.hints, Settings: w.Settings}
 	return &c
 }
 
@@ -254,10 +255,9 @@ func (w *world) entries() (out []audit.Entry) {
 // lastEntry is the newest audit entry with this action.
 func (w *world) lastEntry(action string) audit.Entry {
 	w.t.Helper()
-	all := w.entries()
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].Action == action {
-			return all[i]
+	for _, e := range slices.Backward(w.entries()) {
+		if e.Action == action {
+			return e
 		}
 	}
 	w.t.Fatalf("there is no audit entry %s", action)

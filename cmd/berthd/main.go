@@ -9,7 +9,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "devel" //nolint:gochecknoglobals // the linker writes it, and nothing else
+var version = "devel"
 
 func main() { os.Exit(run()) }
 

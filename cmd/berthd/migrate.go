@@ -19,11 +19,11 @@ func newMigrate(s streams) *cobra.Command {
 	}
 	up := &cobra.Command{
 		Use: "up", Short: "Bring the schema up to date; safe where several do so at once", Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, s.migrateUp) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, true, s.migrateUp) },
 	}
 	status := &cobra.Command{
 		Use: "status", Short: "List the steps of the schema, and fail where one is not taken (exit code 3)", Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, s.migrateStatus) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, false, s.migrateStatus) },
 	}
 	config.AddFlags(up.Flags())
 	config.AddFlags(status.Flags())
@@ -31,12 +31,12 @@ func newMigrate(s streams) *cobra.Command {
 	return parent
 }
 
-func (s streams) withSchema(cmd *cobra.Command, do func(*cobra.Command, berthd.Schema) error) error {
+func (s streams) withSchema(cmd *cobra.Command, make bool, do func(*cobra.Command, berthd.Schema) error) error {
 	l, err := s.load(cmd, config.ForDatabase)
 	if err != nil {
 		return err
 	}
-	schema, release, err := berthd.OpenSchema(l.Config)
+	schema, release, err := berthd.OpenSchema(cmd.Context(), l.Config, make)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"berth/cmd/internal/config"
 	"berth/cmd/internal/server"
 	"berth/cmd/internal/wiring/berthd"
+	"berth/domain/fault"
 )
 
 func newServe(s streams) *cobra.Command {
@@ -38,7 +39,7 @@ func (s streams) serve(cmd *cobra.Command, migrate bool) error {
 		return err
 	}
 	if migrate {
-		if _, err := p.Ground.Schema.Up(ctx); err != nil {
+		if _, err := p.Ground.Schema.Up(ctx); err != nil && fault.SlugOf(err) != "store_unavailable" {
 			return err
 		}
 	}

@@ -80,7 +80,7 @@ func TestKillInEachStateOfAMigration(t *testing.T) {
 // ended; its tenant can then be recovered from its last backup, with consent (P9, P11).
 func TestRecoverALostNode(t *testing.T) {
 	t.Parallel()
-	w := newWorldWith(t, "BERTH_LEASE_DURATION=2s", "BERTH_LEASE_MARGIN=1s")
+	w := newWorldWith(t, "BERTH_LEASE_DURATION=2s", "BERTH_LEASE_MARGIN=1s", "BERTH_DEADLINE_DRAIN=2s")
 	lost, target := w.holder(), w.other()
 	path := "/api/v1/tenants/acme/recover"
 	ask := contract.NewRecover{LostNode: lost.ID, Generation: 1, TargetNode: target.ID}

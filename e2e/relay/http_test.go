@@ -83,7 +83,7 @@ func TestOperatorTokens(t *testing.T) {
 	}{
 		{"", "GET", "/api/v1/nodes", nil, 401, "token_missing"},
 		{"nonsense", "GET", "/api/v1/nodes", nil, 401, "token_malformed"},
-		{harness.Bootstrap, "GET", "/api/v1/nodes", nil, 401, "bootstrap_closed"},
+		{harness.Bootstrap, "GET", "/api/v1/nodes", nil, 403, "bootstrap_closed"},
 		{tokens["viewer"].Token, "GET", "/api/v1/nodes", nil, 200, ""},
 		{tokens["viewer"].Token, "POST", "/api/v1/tenants", newTenant, 403, "role_insufficient"},
 		{tokens["operator"].Token, "POST", "/api/v1/regions", contract.NewRegion{ID: "r", Origin: "https://r.test"}, 403, "role_insufficient"},

@@ -7,7 +7,7 @@ import (
 )
 
 // A node's heartbeat generation is given by the control plane; an older process, and an older or repeated beat, are
-// refused (P10). The latest boot id keeps its generation; another data directory is refused until an operator says so.
+// refused (P10). The latest boot id keeps its generation.
 func TestHeartbeatGenerations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,11 +31,22 @@ func TestHeartbeatGenerations(t *testing.T) {
 	}
 	n.Refused("POST", path, beat(first, 99), 409, "heartbeat_generation_stale")
 	n.Beat()
+}
 
+// Another data directory is not this node, until an operator says so of a node that is empty and surely silent (P10).
+func TestReplaceStorage(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, "BERTH_LEASE_DURATION=2s", "BERTH_LEASE_MARGIN=1s")
+	n, path := w.other(), "/api/v1/nodes/"
 	stranger := contract.Register{BootID: "boot-3", StorageID: "another-disk"}
-	n.Refused("POST", "/nodes/a/register", stranger, 409, "storage_changed")
-	w.Operator("POST", "/api/v1/nodes/a/replace-storage", nil, 200, nil)
-	n.Call("POST", "/nodes/a/register", stranger, 200, nil)
+	n.Refused("POST", "/nodes/"+n.ID+"/register", stranger, 409, "storage_changed")
+	w.Refused("POST", path+w.holder().ID+"/replace-storage", nil, 409, "node_not_empty")
+	n.Beat()
+	w.Refused("POST", path+n.ID+"/replace-storage", nil, 409, "lease_not_run_out")
+	w.Eventually("the node's lease has run out", func() bool {
+		return w.Do(w.Token, "POST", path+n.ID+"/replace-storage", nil).Status == 200
+	})
+	n.Call("POST", "/nodes/"+n.ID+"/register", stranger, 200, nil)
 }
 
 // A tenant that no node can take waits, is shown in the queue, and is placed when capacity appears (P12).

@@ -157,10 +157,14 @@ func TestWaitingPollSeesARevoke(t *testing.T) {
 		t.Fatalf("the poll answered by its own deadline, after %s", took)
 	}
 	stranger := w.other()
+	var told contract.Polled
 	stranger.Call("POST", "/nodes/"+stranger.ID+"/authorization/poll", contract.Poll{
 		Tenants: []contract.Known{{Tenant: "acme"}, {Tenant: "nobody"}},
-	}, 200, &out)
-	for _, e := range out.Tenants {
+	}, 200, &told)
+	if len(told.Tenants) != 2 {
+		t.Fatalf("a stranger is told %+v", told)
+	}
+	for _, e := range told.Tenants {
 		if e.Result != "not_found" || e.Generation != 0 {
 			t.Fatalf("a stranger is told %+v", e)
 		}

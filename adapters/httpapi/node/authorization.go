@@ -13,7 +13,8 @@ import (
 	"berth/ports/store"
 )
 
-type tenantPath struct {
+// TenantPath is the tenant in a path.
+type TenantPath struct {
 	Tenant string `path:"tenant" maxLength:"63"`
 }
 
@@ -27,7 +28,7 @@ func (d Deps) authorization(api huma.API) {
 }
 
 type snapshotIn struct {
-	tenantPath
+	TenantPath
 	Generation int64 `query:"generation" required:"true" minimum:"0" maximum:"9007199254740991"`
 }
 
@@ -54,7 +55,7 @@ func handle(h authorization.HandleView) contract.SnapshotHandle {
 }
 
 type deltaIn struct {
-	tenantPath
+	TenantPath
 	Generation int64 `query:"generation" required:"true" minimum:"0" maximum:"9007199254740991"`
 	Since      int64 `query:"since" required:"true" minimum:"0" maximum:"9007199254740991"`
 }
@@ -93,7 +94,7 @@ func change(c authorization.Change) contract.DeltaChange {
 }
 
 type pollIn struct {
-	nodePath
+	NodePath
 	Body contract.Poll
 }
 
@@ -126,7 +127,7 @@ func polled(e access.PollEntry) contract.PolledTenant {
 }
 
 type revokeIn struct {
-	tenantPath
+	TenantPath
 	Principal string `path:"principal" maxLength:"64"`
 	Body      contract.NodeRevoke
 }

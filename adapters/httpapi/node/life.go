@@ -15,7 +15,8 @@ import (
 	"berth/domain/placement"
 )
 
-type nodePath struct {
+// NodePath is the node in a path.
+type NodePath struct {
 	Node string `path:"node" maxLength:"63"`
 }
 
@@ -26,7 +27,7 @@ func (d Deps) life(api huma.API) {
 }
 
 type registerIn struct {
-	nodePath
+	NodePath
 	Body contract.Register
 }
 
@@ -42,7 +43,7 @@ func (d Deps) register(ctx context.Context, in *registerIn) (*struct{ Body contr
 }
 
 type heartbeatIn struct {
-	nodePath
+	NodePath
 	Body contract.Heartbeat
 }
 
@@ -67,7 +68,7 @@ func (d Deps) heartbeat(ctx context.Context, in *heartbeatIn) (*struct{ Body con
 }
 
 type assignmentsIn struct {
-	nodePath
+	NodePath
 	IfNoneMatch string `header:"If-None-Match" doc:"The ETag of the last answer"`
 	Wait        string `query:"wait" maxLength:"8"`
 }

@@ -21,7 +21,7 @@ func (d Deps) others(api huma.API) {
 	huma.Register(api, op(authorization.OpBackupRecord, "POST", "/tenants/{tenant}/backups", "Record a verified backup (P11)", httpapi.NoContent), d.backup)
 }
 
-func (d Deps) route(ctx context.Context, in *tenantPath) (*struct{ Body contract.Route }, error) {
+func (d Deps) route(ctx context.Context, in *TenantPath) (*struct{ Body contract.Route }, error) {
 	a, err := d.Fleet.Route(ctx, fleet.RouteRequest{Caller: callerOf(ctx).Caller, Tenant: in.Tenant})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (d Deps) signingKeys(ctx context.Context, _ *struct{}) (*struct{ Body contr
 }
 
 type backupIn struct {
-	tenantPath
+	TenantPath
 	Body contract.NewBackup
 }
 

@@ -12,11 +12,12 @@ import (
 	"berth/domain/placement"
 )
 
-type migrationPath struct {
+// MigrationPath is the migration in a path.
+type MigrationPath struct {
 	Migration string `path:"migration" maxLength:"64"`
 }
 
-func (p migrationPath) report(ctx context.Context, generation int64) fleet.Report {
+func (p MigrationPath) report(ctx context.Context, generation int64) fleet.Report {
 	c := callerOf(ctx)
 	return fleet.Report{Caller: c.Caller, Ticket: c.ticket, Migration: p.Migration, Generation: generation}
 }
@@ -26,7 +27,7 @@ type nothing struct{}
 func (d Deps) reports(api huma.API) {
 	huma.Register(api, op(authorization.OpPrepared, "POST", "/migrations/{migration}/prepared", "The base was copied ahead", httpapi.NoContent),
 		func(ctx context.Context, in *struct {
-			migrationPath
+			MigrationPath
 			Body contract.Prepared
 		}) (*nothing, error) {
 			return done(d.Fleet.Prepared(ctx, fleet.PreparedRequest{
@@ -35,7 +36,7 @@ func (d Deps) reports(api huma.API) {
 		})
 	huma.Register(api, op(authorization.OpQuiesced, "POST", "/migrations/{migration}/quiesced", "Every write is refused and drained (P3)", httpapi.NoContent),
 		func(ctx context.Context, in *struct {
-			migrationPath
+			MigrationPath
 			Body contract.Quiesced
 		}) (*nothing, error) {
 			return done(d.Fleet.Quiesced(ctx, fleet.QuiescedRequest{
@@ -45,7 +46,7 @@ func (d Deps) reports(api huma.API) {
 		})
 	huma.Register(api, op(authorization.OpCopied, "POST", "/migrations/{migration}/copied", "The snapshot is verified and durable here (P4)", httpapi.NoContent),
 		func(ctx context.Context, in *struct {
-			migrationPath
+			MigrationPath
 			Body contract.Copied
 		}) (*nothing, error) {
 			return done(d.Fleet.Copied(ctx, fleet.CopiedRequest{
@@ -55,14 +56,14 @@ func (d Deps) reports(api huma.API) {
 		})
 	huma.Register(api, op(authorization.OpDrained, "POST", "/migrations/{migration}/drained", "The last connection is closed, the copy sealed (P7)", httpapi.NoContent),
 		func(ctx context.Context, in *struct {
-			migrationPath
+			MigrationPath
 			Body contract.Drained
 		}) (*nothing, error) {
 			return done(d.Fleet.Drained(ctx, fleet.DrainedRequest{Report: in.report(ctx, in.Body.Generation)}))
 		})
 	huma.Register(api, op(authorization.OpFailed, "POST", "/migrations/{migration}/failed", "The step can not be done", httpapi.NoContent),
 		func(ctx context.Context, in *struct {
-			migrationPath
+			MigrationPath
 			Body contract.Failed
 		}) (*nothing, error) {
 			return done(d.Fleet.ReportFailure(ctx, fleet.FailureReport{

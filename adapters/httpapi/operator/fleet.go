@@ -41,7 +41,8 @@ func (d Deps) regions(api huma.API) {
 
 type nodeOut struct{ Body contract.Node }
 
-type nodePath struct {
+// NodePath is the node in a path.
+type NodePath struct {
 	Node string `path:"node" maxLength:"63"`
 }
 
@@ -54,10 +55,10 @@ func (d Deps) nodes(api huma.API) {
 		})
 	huma.Register(api, op(identity.RoleViewer, "list-nodes", "GET", "/nodes", "List the nodes", httpapi.OK), d.listNodes)
 	huma.Register(api, op(identity.RoleViewer, "get-node", "GET", "/nodes/{node}", "Show a node", httpapi.OK),
-		func(ctx context.Context, in *nodePath) (*nodeOut, error) { return shown(d.Fleet.Node(ctx, in.Node)) })
+		func(ctx context.Context, in *NodePath) (*nodeOut, error) { return shown(d.Fleet.Node(ctx, in.Node)) })
 	huma.Register(api, op(identity.RoleOperator, "change-node", "PATCH", "/nodes/{node}", "Cordon a node, or set its capacity", httpapi.OK),
 		func(ctx context.Context, in *struct {
-			nodePath
+			NodePath
 			Body contract.NodeChange
 		}) (*nodeOut, error) {
 			change := fleet.ChangeNodeRequest{Actor: actor(ctx), Node: in.Node, Schedulable: in.Body.Schedulable}
@@ -82,7 +83,7 @@ func (d Deps) nodeEvents(api huma.API) {
 		{identity.RoleAdmin, "retire-node", "DELETE", "/nodes/{node}", "Retire an empty node", d.Fleet.RetireNode},
 	} {
 		huma.Register(api, op(e.role, e.id, e.method, e.path, e.summary, httpapi.OK),
-			func(ctx context.Context, in *nodePath) (*nodeOut, error) {
+			func(ctx context.Context, in *NodePath) (*nodeOut, error) {
 				return shown(e.do(ctx, fleet.NodeRequest{Actor: actor(ctx), Node: in.Node}))
 			})
 	}

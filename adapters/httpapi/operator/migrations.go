@@ -15,19 +15,21 @@ import (
 
 type migrationOut struct{ Body contract.Migration }
 
-type tenantPath struct {
+// TenantPath is the tenant in a path.
+type TenantPath struct {
 	Tenant string `path:"tenant" maxLength:"63"`
 }
 
-type migrationPath struct {
-	tenantPath
+// MigrationPath is the migration in a path.
+type MigrationPath struct {
+	TenantPath
 	Migration string `path:"migration" maxLength:"64"`
 }
 
 func (d Deps) migrations(api huma.API) {
 	huma.Register(api, op(identity.RoleOperator, "begin-migration", "POST", "/tenants/{tenant}/migrations", "Move a tenant to another node", httpapi.Accepted),
 		func(ctx context.Context, in *struct {
-			tenantPath
+			TenantPath
 			Body contract.NewMigration
 		}) (*migrationOut, error) {
 			return moved(d.Fleet.BeginMigration(ctx, fleet.BeginMigrationRequest{
@@ -39,7 +41,7 @@ func (d Deps) migrations(api huma.API) {
 		"Show a migration; with wait, once it changes or ends", httpapi.OK), d.getMigration)
 	huma.Register(api, op(identity.RoleOperator, "abort-migration", "POST", "/tenants/{tenant}/migrations/{migration}/abort",
 		"Return a tenant to its source; refused after the switch", httpapi.OK),
-		func(ctx context.Context, in *migrationPath) (*migrationOut, error) {
+		func(ctx context.Context, in *MigrationPath) (*migrationOut, error) {
 			return moved(d.Fleet.AbortMigration(ctx, fleet.AbortMigrationRequest{
 				Actor: actor(ctx), Tenant: in.Tenant, Migration: in.Migration,
 			}))
@@ -51,7 +53,7 @@ func (d Deps) migrations(api huma.API) {
 }
 
 type listMigrationsIn struct {
-	tenantPath
+	TenantPath
 	httpapi.Paging
 }
 
@@ -70,7 +72,7 @@ func (d Deps) listMigrations(ctx context.Context, in *listMigrationsIn) (*struct
 }
 
 type getMigrationIn struct {
-	migrationPath
+	MigrationPath
 	Wait string `query:"wait" maxLength:"8" doc:"How long to wait for a change, e.g. 30s; at most 30s"`
 }
 
@@ -85,7 +87,7 @@ func (d Deps) getMigration(ctx context.Context, in *getMigrationIn) (*migrationO
 }
 
 type recoverIn struct {
-	tenantPath
+	TenantPath
 	Body contract.NewRecover
 }
 

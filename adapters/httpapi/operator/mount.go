@@ -41,6 +41,7 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.nodes(api)
 	d.credentials(api)
 	d.tenants(api)
+	mayBeNull(api, "Tenant", "placement")
 	d.devices(api)
 	d.migrations(api)
 	d.keys(api)

@@ -23,17 +23,26 @@ func (d Deps) tenants(api huma.API) {
 		})
 	huma.Register(api, op(identity.RoleViewer, "list-tenants", "GET", "/tenants", "List the tenants", httpapi.OK), d.listTenants)
 	huma.Register(api, op(identity.RoleViewer, "get-tenant", "GET", "/tenants/{tenant}", "Show a tenant", httpapi.OK),
-		func(ctx context.Context, in *tenantPath) (*tenantOut, error) {
+		func(ctx context.Context, in *TenantPath) (*tenantOut, error) {
 			return seen(d.Access.Tenant(ctx, in.Tenant))
 		})
 	huma.Register(api, op(identity.RoleOperator, "suspend-tenant", "POST", "/tenants/{tenant}/suspend", "Admit none of a tenant's devices", httpapi.OK),
-		func(ctx context.Context, in *tenantPath) (*tenantOut, error) {
+		func(ctx context.Context, in *TenantPath) (*tenantOut, error) {
 			return seen(d.Access.Suspend(ctx, access.SuspendRequest{Actor: actor(ctx), Tenant: in.Tenant}))
 		})
 	huma.Register(api, op(identity.RoleOperator, "resume-tenant", "POST", "/tenants/{tenant}/resume", "Admit a tenant's devices again", httpapi.OK),
-		func(ctx context.Context, in *tenantPath) (*tenantOut, error) {
+		func(ctx context.Context, in *TenantPath) (*tenantOut, error) {
 			return seen(d.Access.Resume(ctx, access.ResumeRequest{Actor: actor(ctx), Tenant: in.Tenant}))
 		})
+}
+
+// mayBeNull says in the document that a tenant without a place has null there.
+func mayBeNull(api huma.API, schema, property string) {
+	s := api.OpenAPI().Components.Schemas.Map()[schema]
+	was := *s.Properties[property]
+	s.Properties[property] = &huma.Schema{
+		Description: was.Description, AnyOf: []*huma.Schema{{Ref: was.Ref}, {Type: "null"}},
+	}
 }
 
 func (d Deps) listTenants(ctx context.Context, in *httpapi.Paging) (*struct{ Body contract.Tenants }, error) {
@@ -72,12 +81,13 @@ func tenant(v access.TenantView) contract.Tenant {
 }
 
 type tenantPageIn struct {
-	tenantPath
+	TenantPath
 	httpapi.Paging
 }
 
-type principalPath struct {
-	tenantPath
+// PrincipalPath is a principal of a tenant in a path.
+type PrincipalPath struct {
+	TenantPath
 	Principal string `path:"principal" maxLength:"64"`
 }
 
@@ -91,7 +101,7 @@ func (d Deps) devices(api huma.API) {
 	huma.Register(api, op(identity.RoleViewer, "list-routes", "GET", "/tenants/{tenant}/routes", "List a tenant's routes", httpapi.OK), d.listRoutes)
 	huma.Register(api, op(identity.RoleOperator, "create-route", "POST", "/tenants/{tenant}/routes", "Make a route", httpapi.Created),
 		func(ctx context.Context, in *struct {
-			tenantPath
+			TenantPath
 			Body contract.NewRoute
 		}) (*struct{ Body contract.TenantRoute }, error) {
 			r, err := d.Access.CreateRoute(ctx, access.CreateRouteRequest{Actor: actor(ctx), Tenant: in.Tenant, ID: in.Body.ID})
@@ -103,7 +113,7 @@ func (d Deps) devices(api huma.API) {
 }
 
 type pairingCodeIn struct {
-	tenantPath
+	TenantPath
 	Body contract.NewPairingCode
 }
 
@@ -138,7 +148,7 @@ func principal(p authorization.PrincipalRecord) contract.Principal {
 	}
 }
 
-func (d Deps) revoke(ctx context.Context, in *principalPath) (*struct{ Body contract.Revoked }, error) {
+func (d Deps) revoke(ctx context.Context, in *PrincipalPath) (*struct{ Body contract.Revoked }, error) {
 	a, err := d.Access.RevokeByOperator(ctx, access.RevokeByOperatorRequest{
 		Actor: actor(ctx), Tenant: in.Tenant, Principal: in.Principal,
 	})

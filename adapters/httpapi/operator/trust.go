@@ -13,8 +13,9 @@ import (
 	"berth/domain/identity"
 )
 
-type credentialPath struct {
-	nodePath
+// CredentialPath is a certificate of a node in a path.
+type CredentialPath struct {
+	NodePath
 	Fingerprint string `path:"fingerprint" maxLength:"64"`
 }
 
@@ -24,7 +25,7 @@ func (d Deps) credentials(api huma.API) {
 	huma.Register(api, op(identity.RoleAdmin, "admit-credential", "POST", "/nodes/{node}/credentials",
 		"Admit a node certificate that your own CA issued", httpapi.Created),
 		func(ctx context.Context, in *struct {
-			nodePath
+			NodePath
 			Body contract.NewCredential
 		}) (*credentialOut, error) {
 			return certified(d.Trust.AdmitCredential(ctx, trust.AdmitCredentialRequest{
@@ -32,7 +33,7 @@ func (d Deps) credentials(api huma.API) {
 			}))
 		})
 	huma.Register(api, op(identity.RoleViewer, "list-credentials", "GET", "/nodes/{node}/credentials", "List a node's certificates", httpapi.OK),
-		func(ctx context.Context, in *nodePath) (*struct{ Body contract.Credentials }, error) {
+		func(ctx context.Context, in *NodePath) (*struct{ Body contract.Credentials }, error) {
 			list, err := d.Trust.Credentials(ctx, in.Node)
 			if err != nil {
 				return nil, err
@@ -42,7 +43,7 @@ func (d Deps) credentials(api huma.API) {
 	huma.Register(api, op(identity.RoleAdmin, "revoke-credential", "POST", "/nodes/{node}/credentials/{fingerprint}/revoke",
 		"Revoke a node's certificate; its next request is refused", httpapi.OK),
 		func(ctx context.Context, in *struct {
-			credentialPath
+			CredentialPath
 			Body *contract.Reason
 		}) (*credentialOut, error) {
 			return certified(d.Trust.RevokeCredential(ctx, trust.RevokeCredentialRequest{

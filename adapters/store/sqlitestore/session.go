@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"sync"
 
 	"github.com/uptrace/bun"
 
@@ -34,7 +35,7 @@ func (s *session) close() error {
 		errs = append(errs, stmt.Close())
 	}
 	if s.failed {
-		_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) //nolint:errcheck // it returns what it was given
+		_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // which is what it returns
 	}
 	if err := s.conn.Close(); !errors.Is(err, sql.ErrConnDone) {
 		errs = append(errs, err)
@@ -63,7 +64,7 @@ func (s *session) ExecContext(ctx context.Context, query string, args ...any) (s
 	if len(args) == 0 {
 		return s.conn.ExecContext(ctx, query)
 	}
-	stmt, err := s.stmt(query)
+	stmt, err := s.stmt(query) //nolint:sqlclosecheck // it is kept as long as the connection
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (s *session) QueryContext(ctx context.Context, query string, args ...any) (
 	if len(args) == 0 {
 		return s.conn.QueryContext(ctx, query)
 	}
-	stmt, err := s.stmt(query)
+	stmt, err := s.stmt(query) //nolint:sqlclosecheck // it is kept as long as the connection
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (s *session) QueryRowContext(ctx context.Context, query string, args ...any
 
 // control runs BEGIN, COMMIT or ROLLBACK. Its wait for another process's lock ends with the context.
 func (s *session) control(ctx context.Context, statement string) error {
-	stmt, err := s.stmt(statement)
+	stmt, err := s.stmt(statement) //nolint:sqlclosecheck // it is kept as long as the connection
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,8 @@ type pool struct {
 	db     *bun.DB
 	free   chan *session // nil where none was opened yet
 	closed chan struct{}
+	once   sync.Once
+	err    error
 }
 
 func newPool(db *bun.DB, size int) *pool {
@@ -116,7 +119,7 @@ func newPool(db *bun.DB, size int) *pool {
 	return p
 }
 
-var errClosed = errors.New("the store was closed") //nolint:gochecknoglobals // immutable
+var errClosed = errors.New("the store was closed")
 
 func (p *pool) take(ctx context.Context) (*session, error) {
 	select {
@@ -144,7 +147,7 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 
 func (p *pool) give(s *session) {
 	if s.failed {
-		_ = s.close() //nolint:errcheck // it failed before
+		_ = s.close() // it failed before
 		s = nil
 	}
 	p.free <- s
@@ -152,12 +155,15 @@ func (p *pool) give(s *session) {
 
 // close waits for what is lent, then closes all.
 func (p *pool) close() error {
-	close(p.closed)
-	errs := make([]error, 0, cap(p.free)+1)
-	for range cap(p.free) {
-		if s := <-p.free; s != nil {
-			errs = append(errs, s.close())
+	p.once.Do(func() {
+		close(p.closed)
+		errs := make([]error, 0, cap(p.free)+1)
+		for range cap(p.free) {
+			if s := <-p.free; s != nil {
+				errs = append(errs, s.close())
+			}
 		}
-	}
-	return errors.Join(append(errs, p.db.Close())...)
+		p.err = errors.Join(append(errs, p.db.Close())...)
+	})
+	return p.err
 }

@@ -1,9 +1,11 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +22,9 @@ import (
 	"berth/migrations"
 	port "berth/ports/store"
 )
+
+// Migration is one step of the schema.
+type Migration = store.Migration
 
 // Options are what may be chosen. The zero Options are good.
 type Options struct {
@@ -95,16 +100,27 @@ func (s *Store) whole(run store.Run) store.Run {
 	}
 }
 
-// touch makes the file with the rights that SQLite then gives the files beside it, too.
+// touch makes the file with the rights that SQLite then gives the files beside it, too. It is made under another name
+// and never opened under its own: to close a file lets go of all locks that the process has on it, SQLite's included.
 func touch(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*.db") // 0600
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	err = f.Close()
+	if err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(f.Name()))
 }
 
 // connect makes a handle of up to size connections, none of which makes a file.
@@ -130,8 +146,8 @@ func connect(path string, o Options, size int, readOnly bool) (*bun.DB, error) {
 	return bun.NewDB(db, store.Faithful(sqlitedialect.New())), nil
 }
 
-// useWAL makes the file one that is written ahead; the file keeps that. SQLite does not wait for another process that
-// has the file open in the old way, so this does.
+// useWAL makes the file one that is written ahead, and the file keeps that. SQLite does not wait for others that change
+// it in the same moment, so this does.
 func (s *Store) useWAL(ctx context.Context, patience time.Duration) error {
 	on, err := s.writer.take(ctx)
 	if err != nil {
@@ -146,8 +162,8 @@ func (s *Store) useWAL(ctx context.Context, patience time.Duration) error {
 		if err == nil && mode == "wal" {
 			return nil
 		}
-		if code, _ := codeOf(err); err == nil || code&primary != codes.SQLITE_BUSY {
-			return errors.Join(classify(err), notWAL(mode))
+		if !disturbed(err) {
+			return classify(cmp.Or[error](err, errNotWAL))
 		}
 		select {
 		case <-ctx.Done():
@@ -157,9 +173,10 @@ func (s *Store) useWAL(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-func notWAL(mode string) error {
-	if mode == "" {
-		return nil
-	}
-	return port.Away(errors.New("the file can not be written ahead: journal mode " + mode))
+var errNotWAL = port.Away(errors.New("the file can not be written ahead, as on a network's file system"))
+
+// disturbed says whether err is that another process was at the same file: it has a lock, or removed the journal.
+func disturbed(err error) bool {
+	code, _ := codeOf(err)
+	return code&primary == codes.SQLITE_BUSY || code == codes.SQLITE_IOERR_DELETE_NOENT
 }

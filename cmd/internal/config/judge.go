@@ -127,14 +127,16 @@ func (c Config) judgeTimes(f *findings) {
 	if !f.has("public_url") {
 		f.take(c.Access().Check(), own)
 	}
-	f.between("node_rate", c.NodeRate, 1, 1_000_000)
-	f.between("node_burst", c.NodeBurst, c.NodeRate, 1_000_000)
-	f.between("device_rate", c.DeviceRate, 1, 1_000_000)
-	f.between("device_burst", c.DeviceBurst, c.DeviceRate, 1_000_000)
-	f.between("max_connections", c.MaxConnections, 1, 1_000_000)
-	f.between("max_waiters", c.MaxWaiters, 1, 1_000_000)
+	f.atLeast("node_rate", c.NodeRate, 1)
+	f.atLeast("node_burst", c.NodeBurst, c.NodeRate)
+	f.atLeast("device_rate", c.DeviceRate, 1)
+	f.atLeast("device_burst", c.DeviceBurst, c.DeviceRate)
+	f.atLeast("max_connections", c.MaxConnections, 1)
+	f.atLeast("max_waiters", c.MaxWaiters, 1)
 	f.lasting("stop_grace", c.StopGrace, time.Second, 10*time.Minute)
-	f.lasting("sweep_interval", c.SweepInterval, 100*time.Millisecond, c.LeaseMargin)
+	if !f.has("lease_margin") { // within which leases are counted
+		f.lasting("sweep_interval", c.SweepInterval, 100*time.Millisecond, c.LeaseMargin)
+	}
 	f.lasting("sweep_access", c.SweepAccess, 100*time.Millisecond, time.Hour)
 }
 

@@ -41,7 +41,7 @@ const startTime = time.Minute
 
 // Run runs until the context ends.
 func Run(ctx context.Context, o Options) error {
-	p, err := openPlace(o)
+	p, err := openPlace(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,7 @@ func (r *running) bringUp(ctx context.Context) error {
 	if err == nil {
 		err = r.tell(seeds)
 	}
+	seeds.close() // a stop then waits for no connection of ours
 	if err != nil {
 		stop()
 	}

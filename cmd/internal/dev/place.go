@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -34,7 +35,7 @@ type place struct {
 }
 
 // openPlace makes the directory where there is none, and takes it for this process alone.
-func openPlace(o Options) (_ *place, err error) {
+func openPlace(ctx context.Context, o Options) (_ *place, err error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, err
@@ -58,10 +59,10 @@ func openPlace(o Options) (_ *place, err error) {
 	if p.ca.Remade() {
 		p.notes = append(p.notes, "a CA was made: whoever connects trusts "+p.ca.File())
 	}
-	if p.api, err = p.port("the API", o.Port); err != nil {
+	if p.api, err = p.port(ctx, "the API", o.Port); err != nil {
 		return nil, err
 	}
-	if p.metrics, err = p.port("metrics", o.MetricsPort); err != nil {
+	if p.metrics, err = p.port(ctx, "metrics", o.MetricsPort); err != nil {
 		return nil, err
 	}
 	p.socket = shorter(p.path("internal.sock"))
@@ -89,11 +90,11 @@ func shorter(path string) string {
 }
 
 // port finds a port on loopback: the one asked for, or another where that is taken.
-func (p *place) port(what string, asked int) (string, error) {
-	text := "127.0.0.1:" + strconv.Itoa(asked)
-	l, err := net.Listen("tcp", text)
+func (p *place) port(ctx context.Context, what string, asked int) (string, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(asked))
 	if err != nil {
-		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		if l, err = config.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
 			return "", err
 		}
 		p.notes = append(p.notes, fmt.Sprintf("port %d is taken, so that %s is at %s", asked, what, l.Addr()))

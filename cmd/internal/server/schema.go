@@ -16,5 +16,8 @@ func CheckSchema(ctx context.Context, s store.Store, log *slog.Logger) error {
 		log.WarnContext(ctx, "the database does not answer; requests are refused until it does", "error", err)
 		return nil
 	}
+	if f, ok := fault.As(err); ok && f.Slug == "schema_outdated" {
+		return f.Curable("run berthd migrate up, or start with --migrate")
+	}
 	return err
 }

@@ -18,7 +18,7 @@ func adopt[R any](v R) (R, error) {
 
 // own returns a copy of what adopt made, for a receiver to do with as it likes.
 func own[R any](v R) R {
-	out, _ := adopt(v) //nolint:errcheck // what is kept was checked
+	out, _ := adopt(v)
 	return out
 }
 
@@ -26,7 +26,7 @@ type copier struct{ err error }
 
 // copy replaces in place whatever v shares with where it came from.
 func (c *copier) copy(v reflect.Value) {
-	switch v.Kind() { //nolint:exhaustive // the rest holds nothing that is shared
+	switch v.Kind() {
 	case reflect.String:
 		if err := store.CheckText(v.String()); err != nil {
 			c.err = err
@@ -48,12 +48,12 @@ func (c *copier) copy(v reflect.Value) {
 }
 
 func (c *copier) structure(v reflect.Value) {
-	if t, ok := v.Interface().(time.Time); ok {
+	if t, ok := reflect.TypeAssert[time.Time](v); ok {
 		v.Set(reflect.ValueOf(ident.Instant(t)))
 		return
 	}
-	for i := range v.NumField() {
-		c.copy(v.Field(i))
+	for _, field := range v.Fields() {
+		c.copy(field)
 	}
 }
 

@@ -71,15 +71,15 @@ func forget[R any](t *tree[R], path string) {
 	}
 }
 
-var indexes = regexp.MustCompile(`\[\d+\]`) //nolint:gochecknoglobals // immutable
+var indexes = regexp.MustCompile(`\[\d+\]`)
 
 // fields are the paths of R's fields that hold no others; bytes and maps are one field.
 func fields[R any]() map[string]bool {
 	out := map[string]bool{}
 	r := full[R](newMaker(1))
 	walk("", reflect.ValueOf(&r), func(path string, v reflect.Value) {
-		_, isTime := v.Interface().(time.Time)
-		switch v.Kind() { //nolint:exhaustive // the rest holds nothing
+		_, isTime := reflect.TypeAssert[time.Time](v)
+		switch v.Kind() {
 		case reflect.Pointer, reflect.Interface:
 			return
 		case reflect.Struct:

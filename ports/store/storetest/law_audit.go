@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"berth/domain/audit"
 	"berth/domain/fault"
@@ -150,14 +151,7 @@ func auditRanges(k *kit) {
 // wants returns a check of a list against its words.
 func wants(words string) func([]string, error) error {
 	return func(got []string, err error) error {
-		text := ""
-		for i, word := range got {
-			if i > 0 {
-				text += " "
-			}
-			text += word
-		}
-		if err == nil && text != words {
+		if text := strings.Join(got, " "); err == nil && text != words {
 			err = fmt.Errorf("got %q, want %q", text, words)
 		}
 		return err

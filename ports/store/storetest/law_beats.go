@@ -159,21 +159,24 @@ func beatsSeen(k *kit) {
 
 func beatsAndUpdates(k *kit) {
 	k.fleet(1)
-	raise := func(l *placement.Lease) error {
-		record := l.Record()
-		record.Usage.Tenants++
-		*l = *placement.RestoreLease(record)
-		return nil
-	}
 	k.inTurns(func(worker, round int) error {
 		if worker%2 == 0 {
-			return k.do(func(ctx context.Context, r *store.Roles) error { return store.UpdateIn(ctx, r.Leases, "n000", raise) })
+			return k.do(func(ctx context.Context, r *store.Roles) error {
+				return store.UpdateIn(ctx, r.Leases, "n000", func(l *placement.Lease) error { return use(nil, l) })
+			})
 		}
-		t := ticket(fmt.Sprint(worker, "-", round))
-		_, err := k.store.Beat(k.ctx, "n000", t, func(_ *placement.Node, l *placement.Lease) error { return raise(l) })
+		_, err := k.store.Beat(k.ctx, "n000", ticket(fmt.Sprint(worker, "-", round)), use)
 		return err
 	})
 	if got := k.lease("n000").Usage.Tenants; got != crowd*rounds {
 		k.Fatalf("%d of %d changes of the lease are left", got, crowd*rounds)
 	}
+}
+
+// use counts a tenant on the lease.
+func use(_ *placement.Node, l *placement.Lease) error {
+	record := l.Record()
+	record.Usage.Tenants++
+	*l = *placement.RestoreLease(record)
+	return l.Lapse(l.Mark())
 }

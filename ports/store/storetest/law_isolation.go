@@ -236,7 +236,7 @@ func noDirtyRead(k *kit) {
 	k.must(look())
 }
 
-var errUndo = errors.New("undo") //nolint:gochecknoglobals // immutable
+var errUndo = errors.New("undo")
 
 func viewsFresh(k *kit) {
 	k.mustDo(func(ctx context.Context, r *store.Roles) error {

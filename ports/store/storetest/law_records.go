@@ -28,7 +28,7 @@ func everyField(k *kit) {
 	for _, s := range samples() {
 		for i := range 8 {
 			id := fmt.Sprintf("id-%d", i)
-			k.roundTrip(s, id, s.full(newMaker(uint64(i)), id)) //nolint:gosec // a small number
+			k.roundTrip(s, id, s.full(newMaker(uint64(i)), id))
 		}
 	}
 }
@@ -143,7 +143,7 @@ func readsOwnWrites(k *kit) {
 	for _, s := range samples() {
 		k.mustDo(func(ctx context.Context, r *store.Roles) error {
 			for seed, write := range []func(context.Context, *store.Roles, any) error{s.create, s.save} {
-				want := s.full(newMaker(uint64(seed)), "own") //nolint:gosec // a small number
+				want := s.full(newMaker(uint64(seed)), "own")
 				if err := write(ctx, r, want); err != nil {
 					return err
 				}

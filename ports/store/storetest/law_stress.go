@@ -23,7 +23,7 @@ const stressNodes = 5
 func stress(k *kit) {
 	k.fleet(stressNodes)
 	k.inTurns(func(worker, round int) error {
-		rnd := rand.New(rand.NewPCG(uint64(worker), uint64(round))) //nolint:gosec // no secret
+		rnd := rand.New(rand.NewPCG(uint64(worker), uint64(round)))
 		for _, step := range []func(*rand.Rand) error{k.settle, k.move, k.countUp} {
 			if err := step(rnd); err != nil {
 				return err

@@ -18,7 +18,7 @@ type maker struct {
 }
 
 func newMaker(seed uint64) *maker {
-	return &maker{rand: rand.New(rand.NewPCG(seed, seed))} //nolint:gosec // no secret
+	return &maker{rand: rand.New(rand.NewPCG(seed, seed))}
 }
 
 // enums are the last values of types that are named numbers; a store may keep them by name.
@@ -41,7 +41,7 @@ func full[R any](m *maker) R {
 
 func (m *maker) fill(v reflect.Value) {
 	m.made++
-	switch v.Kind() { //nolint:exhaustive // records hold nothing else
+	switch v.Kind() {
 	case reflect.String:
 		v.SetString(m.string())
 	case reflect.Bool:
@@ -92,8 +92,8 @@ func (m *maker) structure(v reflect.Value) {
 		v.Set(reflect.ValueOf(m.time()))
 		return
 	}
-	for i := range v.NumField() {
-		m.fill(v.Field(i))
+	for _, field := range v.Fields() {
+		m.fill(field)
 	}
 }
 
@@ -127,7 +127,7 @@ func each(v reflect.Value, kind reflect.Kind, visit func(path string, v reflect.
 
 func walk(path string, v reflect.Value, visit func(path string, v reflect.Value)) {
 	visit(path, v)
-	switch v.Kind() { //nolint:exhaustive // the rest holds nothing
+	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			walk(path, v.Elem(), visit)
@@ -150,7 +150,7 @@ func walk(path string, v reflect.Value, visit func(path string, v reflect.Value)
 func inUTC(v reflect.Value) bool {
 	good := true
 	walk("", v, func(_ string, v reflect.Value) {
-		if t, ok := v.Interface().(time.Time); ok && t != ident.Instant(t) {
+		if t, ok := reflect.TypeAssert[time.Time](v); ok && t != ident.Instant(t) {
 			good = false
 		}
 	})

@@ -145,7 +145,7 @@ type narrowNodes struct{ store.Nodes }
 
 func (n narrowNodes) Create(ctx context.Context, v *placement.Node) error {
 	record := v.Record()
-	record.Inbound = int64(int32(record.Inbound)) //nolint:gosec // the fault
+	record.Inbound = int64(int32(record.Inbound))
 	return n.Nodes.Create(ctx, placement.RestoreNode(record))
 }
 

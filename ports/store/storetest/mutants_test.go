@@ -58,7 +58,7 @@ func (m *mutant) twisted(fn body) body {
 		return fn
 	}
 	return func(ctx context.Context, r *store.Roles) error {
-		m.twist(ctx, r.Nonces.(nonces).tx, r) //nolint:errcheck // it is Memory's
+		m.twist(ctx, r.Nonces.(nonces).tx, r)
 		return fn(ctx, r)
 	}
 }

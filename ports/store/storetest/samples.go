@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"reflect"
 
 	"berth/domain/authorization"
@@ -50,14 +51,14 @@ func sampleOf[T, R any](s shape[T, R]) sample {
 		key:    s.key,
 		create: func(ctx context.Context, r *store.Roles, record any) error {
 			if s.parent != nil {
-				if err := haveNode(ctx, r, s.parent(record.(R))); err != nil {
+				if err := haveNode(ctx, r, s.parent(is[R](record))); err != nil {
 					return err
 				}
 			}
-			return s.role(r).Create(ctx, s.restore(record.(R)))
+			return s.role(r).Create(ctx, s.restore(is[R](record)))
 		},
 		save: func(ctx context.Context, r *store.Roles, record any) error {
-			return s.role(r).Save(ctx, s.restore(record.(R)))
+			return s.role(r).Save(ctx, s.restore(is[R](record)))
 		},
 		get: func(ctx context.Context, r *store.Roles, key string) (any, error) {
 			v, err := s.role(r).Get(ctx, key)
@@ -68,13 +69,22 @@ func sampleOf[T, R any](s shape[T, R]) sample {
 		},
 		same: func(k *kit, what string, got, want any) {
 			k.Helper()
-			same(k, what, got.(R), want.(R))
+			same(k, what, is[R](got), is[R](want))
 		},
 	}
 	if out.key == nil {
 		out.key = func(id string) string { return id }
 	}
 	return out
+}
+
+// is reads back a record that a sample of R made.
+func is[R any](record any) R {
+	r, ok := record.(R)
+	if !ok {
+		panic(fmt.Sprintf("storetest: %T is of another sample", record))
+	}
+	return r
 }
 
 // haveNode makes a node for what belongs to one.

@@ -34,7 +34,7 @@ const (
 // provideDuties are the duties of every replica. Steps of a migration are made when they are reported; the sweep is for
 // deadlines, and for what a crash left behind. Keys are looked after often enough for a signer that was away at the start.
 func provideDuties(c config.Config, s sweeps) []watch.Duty {
-	keys := min(c.KeyPublishAhead/4, 10*time.Second)
+	keys := min(c.KeyPublishAhead/4, 5*time.Second)
 	return []watch.Duty{
 		{Name: "leases", Every: c.SweepInterval, Run: s.Fleet.SweepLeases},
 		{Name: "migrations", Every: c.SweepInterval, Run: s.Fleet.SweepMigrations},

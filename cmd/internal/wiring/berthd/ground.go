@@ -25,8 +25,8 @@ import (
 	"berth/ports/signer"
 )
 
-// ground is what depends on no database.
-var ground = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+// GroundSet is what depends on no database.
+var GroundSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	systemclock.New, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
 	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),

@@ -17,8 +17,8 @@ import (
 	"berth/ports/store"
 )
 
-// handlers are the listeners' insides.
-var handlers = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+// HandlerSet are the listeners' insides.
+var HandlerSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	wire.Struct(new(operator.Deps), "*"), wire.Struct(new(device.Deps), "*"), wire.Struct(new(node.Deps), "*"),
 	wire.Struct(new(engines), "*"),
 	provideVersionText, provideDeviceLimits, provideNodeLimits, provideAPI, provideInternal, provideMetricsPage,

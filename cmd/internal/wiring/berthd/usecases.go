@@ -11,8 +11,8 @@ import (
 	"berth/domain/identity"
 )
 
-// useCases are the areas of the application over their ports.
-var useCases = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+// UseCaseSet are the areas of the application over their ports.
+var UseCaseSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	wire.Bind(new(access.Placer), new(*fleet.Fleet)),
 	provideFleetSettings, provideAccessSettings, provideTrustSettings, provideSecretsNow,
 	wire.Struct(new(fleet.Fleet), "Store", "Clock", "IDs", "Hints", "Settings"),

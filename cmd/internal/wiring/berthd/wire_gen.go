@@ -36,14 +36,11 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		IDs:      source,
 	}
 	string2 := provideVersionText(v)
-	store, cleanup, err := provideSQLite()
-	if err != nil {
-		return nil, nil, err
-	}
+	berthdLate, cleanup := provideSQLite(c, clock, log)
 	hub := provideHub(c, metrics)
 	settings := provideFleetSettings(c)
 	fleetFleet := &fleet.Fleet{
-		Store:    store,
+		Store:    berthdLate,
 		Clock:    clock,
 		IDs:      source,
 		Hints:    hub,
@@ -57,7 +54,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 	tokenPorts := provideTokens(c, kms)
 	accessSettings := provideAccessSettings(c)
 	accessAccess := &access.Access{
-		Store:    store,
+		Store:    berthdLate,
 		Clock:    clock,
 		IDs:      source,
 		Hints:    hub,
@@ -80,7 +77,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		return nil, nil, err
 	}
 	trustTrust := &trust.Trust{
-		Store:     store,
+		Store:     berthdLate,
 		Clock:     clock,
 		IDs:       source,
 		Hints:     hub,
@@ -95,7 +92,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
-		Store:   store,
+		Store:   berthdLate,
 		Clock:   clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
@@ -105,7 +102,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, deps, deviceDeps, store)
+	api := provideAPI(berthdEngines, deps, deviceDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -125,7 +122,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
-		Store:   store,
+		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
@@ -136,10 +133,9 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		IDs:   source,
 		Log:   log,
 	}
-	schema := provideSchema()
 	berthdGround := Ground{
-		Store:   store,
-		Schema:  schema,
+		Store:   berthdLate,
+		Schema:  berthdLate,
 		KMS:     kms,
 		Clock:   clock,
 		IDs:     source,
