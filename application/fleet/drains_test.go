@@ -142,9 +142,9 @@ func TestReplicasDrainWithinTheBound(t *testing.T) {
 	other := w.replica()
 	w.drain("a")
 	for range 5 {
-		together(
-			func() { w.must(w.SweepDrains(w.ctx)) }, func() { w.must(other.SweepDrains(w.ctx)) },
-			func() { w.must(w.SweepDrains(w.ctx)) }, func() { w.must(other.SweepDrains(w.ctx)) },
+		w.together(
+			func() error { return w.SweepDrains(w.ctx) }, func() error { return other.SweepDrains(w.ctx) },
+			func() error { return w.SweepDrains(w.ctx) }, func() error { return other.SweepDrains(w.ctx) },
 		)
 		if got := len(w.running()); got != w.Settings.DrainParallelism {
 			t.Fatalf("%d migrations run", got)

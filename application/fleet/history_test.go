@@ -262,7 +262,7 @@ func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlayer(t)
 		h := watchHistory(p.world)
-		for range 60 + p.n(60) {
+		for range 40 + p.n(40) {
 			op := pick(p, drawn)
 			p.hints.took()
 			before := h.last

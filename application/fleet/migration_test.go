@@ -256,7 +256,10 @@ func TestAbortRacingCopied(t *testing.T) {
 		w.carry(m, source, target, placement.PhaseCopying)
 		g := w.migration(m).Generation
 		var aborted, copied error
-		together(func() { aborted = other.abort("acme", m) }, func() { copied = w.copied(target, m, snapshot) })
+		w.together(
+			func() error { aborted = other.abort("acme", m); return nil },
+			func() error { copied = w.copied(target, m, snapshot); return nil },
+		)
 		r, p := w.migration(m), w.placement("acme")
 		wins[r.State]++
 		switch r.State {
@@ -277,15 +280,19 @@ func TestAbortRacingCopied(t *testing.T) {
 	t.Logf("%d times the abort won, %d times the switch", wins[placement.PhaseAborted], wins[placement.PhaseDraining])
 }
 
-// together runs functions at once and waits for all.
-func together(fns ...func()) {
+// together runs functions at once, waits for all, and fails the test unless each succeeded.
+func (w *world) together(fns ...func() error) {
+	w.t.Helper()
 	var all sync.WaitGroup
-	start := make(chan struct{})
-	for _, fn := range fns {
-		all.Go(func() { <-start; fn() })
+	start, errs := make(chan struct{}), make([]error, len(fns))
+	for i, fn := range fns {
+		all.Go(func() { <-start; errs[i] = fn() })
 	}
 	close(start)
 	all.Wait()
+	for _, err := range errs {
+		w.must(err)
+	}
 }
 
 // A migration is found under its own tenant only, and lists are bounded and ordered.

@@ -130,9 +130,9 @@ func TestReplicasPlaceOnce(t *testing.T) {
 	}
 	w.node("a", "eu", 15)
 	w.node("b", "eu", 15)
-	together(
-		func() { w.must(w.SweepQueue(w.ctx)) }, func() { w.must(other.SweepQueue(w.ctx)) },
-		func() { w.must(w.SweepQueue(w.ctx)) }, func() { w.must(other.SweepQueue(w.ctx)) },
+	w.together(
+		func() error { return w.SweepQueue(w.ctx) }, func() error { return other.SweepQueue(w.ctx) },
+		func() error { return w.SweepQueue(w.ctx) }, func() error { return other.SweepQueue(w.ctx) },
 	)
 	if got := len(w.queued("")); got != 10 {
 		t.Errorf("%d tenants wait, want 10", got)

@@ -162,14 +162,10 @@ func TestReplicasSweepAtOnce(t *testing.T) {
 		m := w.begin("acme", target)
 		w.carry(m, source, target, placement.PhaseSwitching)
 		g, entries := w.migration(m).Generation, len(w.entries())
-		errs := make([]error, 4)
-		together(
-			func() { errs[0] = w.SweepMigrations(w.ctx) }, func() { errs[1] = other.SweepMigrations(w.ctx) },
-			func() { errs[2] = w.SweepMigrations(w.ctx) }, func() { errs[3] = other.SweepMigrations(w.ctx) },
+		w.together(
+			func() error { return w.SweepMigrations(w.ctx) }, func() error { return other.SweepMigrations(w.ctx) },
+			func() error { return w.SweepMigrations(w.ctx) }, func() error { return other.SweepMigrations(w.ctx) },
 		)
-		for _, err := range errs {
-			w.must(err)
-		}
 		if p := w.placement("acme"); p.Generation != g+1 || p.Node != target {
 			t.Fatalf("round %d: after four sweeps the placement is %+v", round, p)
 		}

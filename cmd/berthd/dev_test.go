@@ -29,9 +29,10 @@ type devRun struct {
 	device   apiclient.Device
 }
 
-func startDev(tb testing.TB, dir string) *devRun {
+func startDev(tb testing.TB, dir string, args ...string) *devRun {
 	tb.Helper()
-	r := &devRun{process: start(tb, dir, nil, "dev", "--port=0", "--metrics-port=0", "--pace=0s")}
+	args = append([]string{"dev", "--port=0", "--metrics-port=0", "--pace=0s"}, args...)
+	r := &devRun{process: start(tb, dir, nil, args...)}
 	state := filepath.Join(dir, ".berth")
 	text, err := os.ReadFile(filepath.Join(state, "dev.json"))
 	if err != nil {
@@ -70,19 +71,32 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// move moves the tenant to the other node and watches it to its end.
-func (r *devRun) move() contract.Migration {
+// begin begins to move the tenant to the other node.
+func (r *devRun) begin() contract.Migration {
 	r.tb.Helper()
 	other := r.Nodes[0]
 	if r.show().Placement.Node == other {
 		other = r.Nodes[1]
 	}
-	m := must(r.operator.BeginMigration(r.tb.Context(), r.Tenant, contract.NewMigration{TargetNode: other}))(r.tb)
-	for late := time.Now().Add(patience); m.EndedAt == nil; {
+	return must(r.operator.BeginMigration(r.tb.Context(), r.Tenant, contract.NewMigration{TargetNode: other}))(r.tb)
+}
+
+// move moves the tenant to the other node and watches it to its end.
+func (r *devRun) move() contract.Migration { return r.watch(r.begin(), "done") }
+
+// watch watches a migration until it is in a state, or has ended. A wait ends with the next change, so that a state in
+// between is looked for without one.
+func (r *devRun) watch(m contract.Migration, state string) contract.Migration {
+	r.tb.Helper()
+	wait := time.Duration(0)
+	if state == "done" {
+		wait = 5 * time.Second
+	}
+	for late := time.Now().Add(patience); m.State != state && m.EndedAt == nil; {
 		if time.Now().After(late) {
-			r.tb.Fatalf("the migration does not end: %+v", m)
+			r.tb.Fatalf("the migration does not go on: %+v", m)
 		}
-		m = must(r.operator.Migration(r.tb.Context(), r.Tenant, m.ID, 5*time.Second))(r.tb)
+		m = must(r.operator.Migration(r.tb.Context(), r.Tenant, m.ID, wait))(r.tb)
 	}
 	return m
 }
@@ -140,6 +154,32 @@ func TestDev(t *testing.T) {
 	r.wholeAudit()
 	r.stop()
 	r.keptPrivate(dir)
+}
+
+// A migration in whose midst everything was killed goes on after a restart, from each state that it can be seen in.
+func TestDevKilledInTheMidst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, state := range []string{"preparing", "quiescing", "copying", "draining"} {
+		r := startDev(t, dir, "--pace=400ms")
+		m := r.watch(r.begin(), state)
+		if m.State != state {
+			t.Fatalf("the migration passed %s unseen: it is %s", state, m.State)
+		}
+		if err := r.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-r.ended
+		r = startDev(t, dir)
+		if m = r.watch(m, "done"); m.State != "done" {
+			t.Fatalf("killed while %s it ended as %+v", state, m)
+		}
+		if p := r.show().Placement; p.Node != m.TargetNode || p.Generation != int64(i+2) {
+			t.Fatalf("killed while %s: the tenant is %+v", state, p)
+		}
+		r.wholeAudit()
+		r.stop()
+	}
 }
 
 func (r *devRun) wholeAudit() {

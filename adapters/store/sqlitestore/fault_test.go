@@ -200,7 +200,7 @@ func TestMixedRound(t *testing.T) {
 			}
 			_, err := s.Beat(t.Context(), nodeName(i), ticket, decide)
 			if got := fault.SlugOf(err); err == nil && want != "" || err != nil && got != want {
-				errs <- fmt.Errorf("beat %d: want %q, got %v", i, want, err)
+				errs <- fmt.Errorf("beat %d: want %q, got %w", i, want, err)
 				return
 			}
 			errs <- nil

@@ -91,10 +91,10 @@ func shorter(path string) string {
 
 // port finds a port on loopback: the one asked for, or another where that is taken.
 func (p *place) port(ctx context.Context, what string, asked int) (string, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(asked))
+	var open net.ListenConfig
+	l, err := open.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(asked))
 	if err != nil {
-		if l, err = config.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+		if l, err = open.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
 			return "", err
 		}
 		p.notes = append(p.notes, fmt.Sprintf("port %d is taken, so that %s is at %s", asked, what, l.Addr()))

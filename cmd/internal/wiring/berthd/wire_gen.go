@@ -113,7 +113,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 	}
 	internal := provideInternal(berthdEngines, nodeDeps)
 	metricsPage := provideMetricsPage(metrics)
-	berthdHandlers := Handlers{
+	handlers := Handlers{
 		API:      api,
 		Internal: internal,
 		Metrics:  metricsPage,
@@ -133,7 +133,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		IDs:   source,
 		Log:   log,
 	}
-	berthdGround := Ground{
+	ground := Ground{
 		Store:   berthdLate,
 		Schema:  berthdLate,
 		KMS:     kms,
@@ -144,10 +144,10 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 	process := &Process{
 		Config:   c,
 		Log:      log,
-		Handlers: berthdHandlers,
+		Handlers: handlers,
 		Duties:   v3,
 		Watch:    watchWatch,
-		Ground:   berthdGround,
+		Ground:   ground,
 		Trust:    trustTrust,
 		Secrets:  watched,
 	}
