@@ -13,6 +13,7 @@ const (
 	HeaderIdempotencyKey = "Idempotency-Key"
 	HeaderRequestID      = "X-Request-Id"
 	HeaderReplayed       = "Idempotency-Replayed"
+	HeaderTraceparent    = "Traceparent" // W3C Trace Context
 )
 
 // Limits of the outer contract.

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
 
@@ -19,11 +21,12 @@ type EngineOptions struct {
 	Audience string
 	Log      *slog.Logger
 	Observer Observer
-	NewID    func() string // of a request
+	NewID    func() string         // of a request
+	Random   func(size int) []byte // of traces; crypto/rand when nil
 }
 
-// NewEngine returns a Gin engine that gives every request an id, bounds its body, refuses ambiguous targets, answers
-// unknown paths and methods with problems, and survives a panic.
+// NewEngine returns a Gin engine that gives every request an id and its place in a trace, bounds its body, refuses
+// ambiguous targets, answers unknown paths and methods with problems, and survives a panic.
 func NewEngine(o EngineOptions) *gin.Engine {
 	install()
 	gin.SetMode(gin.ReleaseMode)
@@ -48,14 +51,19 @@ func NewEngine(o EngineOptions) *gin.Engine {
 
 // enter opens the request's scope and closes it with a log line and a count.
 func enter(o EngineOptions) gin.HandlerFunc {
+	if o.Random == nil {
+		o.Random = randomBytes
+	}
 	return func(c *gin.Context) {
 		s := &scope{requestID: o.NewID(), audience: o.Audience, operation: "none"}
-		s.log = o.Log.With("request", s.requestID)
+		at := joinTrace(c.Request.Header, o.Random)
+		s.log = o.Log.With("request", s.requestID, "trace", at.id)
 		c.Request = c.Request.WithContext(withScope(c.Request.Context(), s))
 		c.Header(contract.HeaderRequestID, s.requestID)
+		c.Header(contract.HeaderTraceparent, at.String())
 		c.Header("X-Content-Type-Options", "nosniff")
 		c.Header("Cache-Control", "no-store")
-		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, contract.MaxBody)
+		bound(c)
 		start := time.Now()
 		if err := identity.CheckTarget(c.Request.RequestURI); err != nil {
 			Problem(c, err)
@@ -66,6 +74,32 @@ func enter(o EngineOptions) gin.HandlerFunc {
 		o.Observer.Answered(s.audience, s.operation, c.Writer.Status(), s.slug, took.Seconds())
 		s.log.Debug("answered", "operation", s.operation, "status", c.Writer.Status(), "slug", s.slug, "took", took)
 	}
+}
+
+// bound limits a body's size and the time it takes to arrive. The deadline ends with the body: one that stayed would
+// end the context of a request that waits.
+func bound(c *gin.Context) {
+	if c.Request.Body == nil || c.Request.Body == http.NoBody {
+		return
+	}
+	deadline := func(t time.Time) { _ = huma.SetReadDeadline(c.Writer, t) } // a recorder in a test has none
+	deadline(time.Now().Add(bodyTimeout))
+	limited := http.MaxBytesReader(c.Writer, c.Request.Body, contract.MaxBody)
+	c.Request.Body = &arriving{ReadCloser: limited, ended: func() { deadline(time.Time{}) }}
+}
+
+// arriving tells when a body has arrived, or never will.
+type arriving struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil {
+		a.ended()
+	}
+	return n, err
 }
 
 // survive turns a panic into an Internal answer, and logs where it came from.
@@ -87,10 +121,7 @@ func survive() gin.HandlerFunc {
 // Problem answers outside of Huma.
 func Problem(c *gin.Context, err error) {
 	c.Abort()
-	s := scopeOf(c.Request.Context())
-	a := toAnswer(err)
-	a.RequestID = s.requestID
-	s.slug = a.Slug()
+	a := refuse(c.Request.Context(), err, c.Header)
 	if c.Writer.Written() {
 		return
 	}

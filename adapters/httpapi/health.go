@@ -26,7 +26,6 @@ func MountHealth(e *gin.Engine, checks map[string]func(context.Context) error) {
 		for name, check := range checks {
 			if err := check(ctx); err != nil {
 				Log(ctx).Warn("not ready", "check", name, "error", err)
-				c.Header("Retry-After", "1")
 				Problem(c, fault.New(fault.Unavailable, "not_ready", "%s is not ready", name))
 				return
 			}

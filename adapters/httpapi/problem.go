@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -35,7 +36,7 @@ var install = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's hooks a
 		if ctx == nil {
 			return toAnswer(f)
 		}
-		return refuse(ctx, f)
+		return refuse(ctx.Context(), f, ctx.SetHeader)
 	}
 })
 
@@ -45,8 +46,8 @@ func Refuse(api huma.API, ctx huma.Context, err error) {
 }
 
 // refuse renders a fault, sets what headers it needs, and notes it for the log and the counters.
-func refuse(ctx huma.Context, err error) *answer {
-	s := scopeOf(ctx.Context())
+func refuse(ctx context.Context, err error, set func(name, value string)) *answer {
+	s := scopeOf(ctx)
 	a := toAnswer(err)
 	a.RequestID = s.requestID
 	s.slug = a.Slug()
@@ -56,11 +57,11 @@ func refuse(ctx huma.Context, err error) *answer {
 	}
 	switch {
 	case f != nil && f.RetryAfter > 0:
-		ctx.SetHeader("Retry-After", seconds(f.RetryAfter))
+		set("Retry-After", seconds(f.RetryAfter))
 	case a.Status == http.StatusServiceUnavailable, a.Status == http.StatusTooManyRequests:
-		ctx.SetHeader("Retry-After", "1")
+		set("Retry-After", "1")
 	case a.Status == http.StatusUnauthorized:
-		ctx.SetHeader("WWW-Authenticate", "Bearer")
+		set("WWW-Authenticate", "Bearer")
 	}
 	return a
 }

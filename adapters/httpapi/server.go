@@ -26,7 +26,7 @@ type Server struct {
 
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = 15 * time.Second
+	bodyTimeout   = 15 * time.Second                      // of each body, set by the engine: a read timeout of the server would end long polls
 	writeTimeout  = (contract.MaxWait + 15) * time.Second // longer than the longest long poll
 	idleTimeout   = 2 * time.Minute
 )
@@ -36,7 +36,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	stopping := make(chan struct{})
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, (<-chan struct{})(stopping))
 	server := &http.Server{
-		Handler: s.Handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		Handler: s.Handler, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: contract.MaxHeader, TLSConfig: s.TLS,
 		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return base },

@@ -171,6 +171,22 @@ func TestWaitingPollSeesARevoke(t *testing.T) {
 	}
 }
 
+// A poll to which nothing happens lasts as long as was asked, and then confirms what is known (A4).
+func TestAWaitingPollLastsItsTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	n, s := w.holder(), w.snapshot(w.holder())
+	const wait = 8 // longer than any deadline on how slowly a body may arrive
+	known := contract.Poll{Tenants: []contract.Known{{Tenant: "acme", Generation: 1, Revision: s.Revision}}, Wait: wait}
+	start := time.Now()
+	var out contract.Polled
+	n.Call("POST", "/nodes/"+n.ID+"/authorization/poll", known, 200, &out)
+	if took := time.Since(start); len(out.Tenants) != 0 || took < wait*time.Second {
+		t.Fatalf("after %s: %+v", took, out)
+	}
+	n.Beat()
+}
+
 // A suspended tenant admits nobody: its snapshot says so, and its devices are told why (P13).
 func TestSuspend(t *testing.T) {
 	t.Parallel()

@@ -194,3 +194,24 @@ func TestOpenUnavailable(t *testing.T) {
 		refused(t, path, err, fault.Unavailable, "store_unavailable")
 	}
 }
+
+// A later program finds an earlier schema outdated and upgrades it, step by step: what a failing step did is undone, and
+// the steps before it stay. The earlier program then refuses the database.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	earlier := open(t, path)
+	broken := bare(t, path)
+	sqlitestore.LaterSteps(broken, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT); CREATE TABLE one (id TEXT)")
+	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
+	refused(t, "migrate", broken.Migrate(t.Context()), fault.Internal, "store_failed")
+	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
+
+	later := bare(t, path)
+	sqlitestore.LaterSteps(later, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT)")
+	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "ping of the earlier program", earlier.Ping(t.Context()), fault.Conflict, "schema_newer")
+	refused(t, "migrate by the earlier program", earlier.Migrate(t.Context()), fault.Conflict, "schema_newer")
+}

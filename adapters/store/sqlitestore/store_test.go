@@ -39,3 +39,20 @@ func bare(tb testing.TB, path string) *sqlitestore.Store {
 	})
 	return s
 }
+
+// Every connection is set up so that a commit is on disk before it is answered, references hold, and views can not write.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	s := open(t, file(t))
+	for _, c := range []struct {
+		reader     bool
+		name, want string
+	}{
+		{false, "journal_mode", "wal"}, {false, "synchronous", "2"}, {false, "foreign_keys", "1"}, {false, "query_only", "0"},
+		{false, "busy_timeout", "2500"}, {true, "query_only", "1"}, {true, "busy_timeout", "2500"},
+	} {
+		if got := sqlitestore.Pragma(t, s, c.reader, c.name); got != c.want {
+			t.Errorf("%s is %s, want %s", c.name, got, c.want)
+		}
+	}
+}
