@@ -51,15 +51,6 @@ func (r *recorder) SetReadDeadline(t time.Time) error {
 	return r.embedded.SetReadDeadline(t)
 }
 
-// SetReadDeadline bounds the reading of a body that is still on its way. Where it was read before, a deadline would
-// pass while the handler works, and net/http would take that for a client that is gone.
-func (r *recorder) SetReadDeadline(at time.Time) error {
-	if r.in != nil {
-		return nil
-	}
-	return r.embedded.SetReadDeadline(at)
-}
-
 // get is the last value set for a header.
 func (r *recorder) get(name string) string {
 	v := ""
@@ -110,9 +101,6 @@ type rereader struct {
 
 func (r *rereader) Unwrap() huma.Context  { return r.embedded }
 func (r *rereader) BodyReader() io.Reader { return r.in }
-
-// SetReadDeadline is as of recorder: the body was read before.
-func (r *rereader) SetReadDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing: the body is here already, and a deadline would end the request while it waits.
 func (r *rereader) SetReadDeadline(time.Time) error { return nil }

@@ -7,10 +7,7 @@ import (
 
 	"berth/adapters/apiclient"
 	"berth/adapters/contract"
-	"berth/application/trust"
-	"berth/domain/audit"
 	"berth/domain/fault"
-	"berth/domain/identity"
 )
 
 // calls are all that a client can ask for, each with nothing in particular.
@@ -94,14 +91,7 @@ func calls(o apiclient.Operator, n apiclient.Node, d apiclient.Device) map[strin
 func TestClientAndServerAgree(t *testing.T) {
 	t.Parallel()
 	r := run(t)
-	made, err := r.process.Trust.CreateToken(t.Context(), trust.CreateTokenRequest{
-		Actor: audit.Actor{Kind: audit.ActorSystem, ID: "test"}, By: trust.Operator{Role: identity.RoleAdmin}, Name: "test",
-		Role: identity.RoleAdmin,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := apiclient.New(apiclient.Options{Base: r.out.of("api"), Proof: apiclient.Bearer(made.Clear)})
+	c, err := apiclient.New(apiclient.Options{Base: r.out.of("api")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +101,7 @@ func TestClientAndServerAgree(t *testing.T) {
 		"required_field_missing": true, "internal": true, "server_unreachable": true, "invalid_request": true, "out_of_range": true,
 		"assertion_mac_mismatch": true, "assertion_malformed": true, "assertion_body_mismatch": true, "assertion_target_mismatch": true,
 	}
-	for name, call := range calls(apiclient.NewOperator(c), r.node("unix:"+r.dir+"/s", "one", "a", nil), apiclient.NewDevice(c)) {
+	for name, call := range calls(r.operator(), r.node("unix:"+r.dir+"/s", "one", "a", nil), apiclient.NewDevice(c)) {
 		err := call(t.Context())
 		if strange[fault.SlugOf(err)] && err != nil {
 			t.Errorf("%s: %v", name, err)

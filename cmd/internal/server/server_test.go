@@ -148,8 +148,14 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// node is a client that asserts to be a node, by a secret.
+// node is a client that asserts, by a secret, to be a node that nobody knows.
 func (r *running) node(base, id, key string, change func(*apiclient.Options)) apiclient.Node {
+	r.tb.Helper()
+	return r.nodeOf(base, id, key, strings.Repeat("ab", 32), change)
+}
+
+// nodeOf is a client that asserts to be the node with a certificate.
+func (r *running) nodeOf(base, id, key, fingerprint string, change func(*apiclient.Options)) apiclient.Node {
 	r.tb.Helper()
 	secret := identity.IngressSecret{ID: id, Key: []byte(strings.Repeat(key, 32))}
 	name, err := identity.RelayID("berth.example", "eu", "n1")
@@ -158,7 +164,7 @@ func (r *running) node(base, id, key string, change func(*apiclient.Options)) ap
 	}
 	o := apiclient.Options{Base: base, Proof: apiclient.Assert(func(a identity.Arrived) (string, error) {
 		return identity.Seal(secret, identity.Payload{
-			SPIFFEID: name, Fingerprint: strings.Repeat("ab", 32), Method: a.Method, Target: a.Target, Host: a.Host,
+			SPIFFEID: name, Fingerprint: fingerprint, Method: a.Method, Target: a.Target, Host: a.Host,
 			BodySHA256: a.BodySHA256, IssuedAt: time.Now(), ExpiresAt: time.Now().Add(10 * time.Second),
 			Nonce: r.process.Ground.IDs.Secret(16),
 		})
