@@ -99,10 +99,11 @@ type NewBackup struct {
 
 // Route is where a tenant's connection goes.
 type Route struct {
-	Node        string `json:"node"`
-	Generation  int64  `json:"generation"`
-	PeerAddress string `json:"peer_address"`
-	SPIFFEID    string `json:"spiffe_id"`
+	Node             string `json:"node"`
+	Generation       int64  `json:"generation"`
+	PlacementVersion int64  `json:"placement_version" doc:"Never accept a route of a lower one"`
+	PeerAddress      string `json:"peer_address"`
+	SPIFFEID         string `json:"spiffe_id"`
 }
 
 // Peers are the node certificates in force.

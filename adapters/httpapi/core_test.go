@@ -202,8 +202,10 @@ func TestParameters(t *testing.T) {
 	if err != nil || p.After != "tenant-9" || p.Limit != 7 || Cursor("") != "" {
 		t.Errorf("%+v %v", p, err)
 	}
-	if _, err := (Paging{Cursor: "*"}).Page(); fault.SlugOf(err) != "invalid_cursor" {
-		t.Errorf("%v", err)
+	for _, stranger := range []string{"*", Cursor("a\x00"), Cursor("\xff")} {
+		if _, err := (Paging{Cursor: stranger}).Page(); fault.SlugOf(err) != "invalid_cursor" {
+			t.Errorf("%q: %v", stranger, err)
+		}
 	}
 	for text, want := range map[string]time.Duration{"": 0, "5": 5 * time.Second, "30s": 30 * time.Second, "0": 0} {
 		if got, err := Wait(text); err != nil || got != want {
@@ -227,6 +229,14 @@ func TestSourceLimits(t *testing.T) {
 	}
 	if fault.KindOf(l.Take("a")) != fault.Exhausted || l.Take("b") != nil {
 		t.Error("the limit is not by address")
+	}
+	for _, address := range []string{"2001:db8::1", "2001:db8::2", "2001:db8:0:0:f::"} {
+		if err := l.Take(address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fault.KindOf(l.Take("2001:db8::3")) != fault.Exhausted || l.Take("2001:db8:0:1::1") != nil || l.Take("192.0.2.1") != nil {
+		t.Error("the limit is not by the /64 of an IPv6 address")
 	}
 }
 

@@ -91,9 +91,10 @@ func (o Repeats) claim(ctx context.Context, claim store.Once) (*store.Once, erro
 }
 
 // settle records a success. A refusal changed nothing, so its key may be used again; after a failure of which nobody
-// knows whether it changed something, the key stays closed.
+// knows whether it changed something, such as a commit that was not answered, the key stays closed.
 func (o Repeats) settle(ctx context.Context, op *huma.Operation, claim store.Once, r *recorder) error {
-	if r.status >= http.StatusInternalServerError && r.status != http.StatusServiceUnavailable {
+	if r.status >= http.StatusInternalServerError &&
+		(r.status != http.StatusServiceUnavailable || scopeOf(ctx).slug == store.Unknown(nil).Slug) {
 		return nil
 	}
 	return o.Store.Atomically(ctx, func(ctx context.Context, roles *store.Roles) error {

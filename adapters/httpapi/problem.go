@@ -52,7 +52,7 @@ func refuse(ctx context.Context, err error, set func(name, value string)) *answe
 	a.RequestID = s.requestID
 	s.slug = a.Slug()
 	f, _ := fault.As(err)
-	if a.Status >= http.StatusInternalServerError {
+	if a.Status >= http.StatusInternalServerError && s.slug != "request_ended" { // a client that left is no failure of ours
 		s.log.Error("request failed", "operation", s.operation, "slug", s.slug, "error", err)
 	}
 	switch {

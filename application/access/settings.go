@@ -23,7 +23,7 @@ type Settings struct {
 
 	KeepRevisions   int           // how many revisions back a delta reaches (A3)
 	SecretRetention time.Duration // how long a code that expired is still told apart from one that never was
-	SweepBatch      int           // tenants that one sweep compacts, and secrets that it forgets, at most
+	SweepBatch      int           // tenants that one sweep compacts, and secrets that it forgets in one transaction, at most
 
 	PollChanges int           // changes in one poll's answer, at most; what goes beyond is told as snapshot_needed
 	MaxWait     time.Duration // the longest that a long poll waits

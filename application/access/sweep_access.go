@@ -8,9 +8,10 @@ import (
 	"berth/ports/store"
 )
 
-// SweepAccess shortens the change logs of tenants to Settings.KeepRevisions, and forgets pairing codes and join tokens
-// that expired Settings.SecretRetention ago, at most Settings.SweepBatch of either in a run. It goes on where its last run
-// ended. Any number of replicas may run it at once; doing it twice changes nothing.
+// SweepAccess shortens the change logs of tenants to Settings.KeepRevisions, at most Settings.SweepBatch in a run, the
+// next of which goes on where this one ended; and it forgets pairing codes and join tokens that expired
+// Settings.SecretRetention ago, at most Settings.SweepBatch in one transaction. Any number of replicas may run it at once;
+// doing it twice changes nothing.
 func (a *Access) SweepAccess(ctx context.Context) error {
 	return errors.Join(a.compact(ctx), a.forgetSecrets(ctx))
 }
@@ -69,8 +70,14 @@ func (a *Access) compactOne(ctx context.Context, id string) error {
 
 func (a *Access) forgetSecrets(ctx context.Context) error {
 	before := a.Clock.Now().Add(-a.Settings.SecretRetention)
-	return a.Store.Atomically(ctx, func(ctx context.Context, r *store.Roles) error {
-		_, err := r.Secrets.Sweep(ctx, before, a.Settings.SweepBatch)
-		return err
-	})
+	for {
+		var swept int
+		err := a.Store.Atomically(ctx, func(ctx context.Context, r *store.Roles) (err error) {
+			swept, err = r.Secrets.Sweep(ctx, before, a.Settings.SweepBatch)
+			return err
+		})
+		if err != nil || swept < a.Settings.SweepBatch {
+			return err
+		}
+	}
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"berth/domain/fault"
 	"berth/ports/notify"
+	"berth/ports/store"
 )
 
 // await reads until there is something to say or the wait is over. It subscribes before it reads, so that no change
 // falls between, and reads again by itself every Settings.Relook, since a hint may be lost (A4). Where no place to wait
 // is left, what is there is still answered; only a caller that would have to wait is refused: Exhausted
-// too_many_waiters.
+// too_many_waiters. One whose request ends first gets Unavailable request_ended.
 func (a *Access) await(ctx context.Context, wait time.Duration, topic notify.Topic,
 	read func(context.Context) (done bool, err error),
 ) error {
@@ -48,7 +48,7 @@ func (a *Access) pause(ctx context.Context, hints notify.Subscription, d time.Du
 	case <-hints.C():
 	case <-timer.C():
 	case <-ctx.Done():
-		return fault.New(fault.Unavailable, "request_ended", "the request ended while it waited").Because(ctx.Err())
+		return store.Ended(ctx.Err())
 	}
 	return nil
 }

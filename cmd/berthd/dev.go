@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,10 @@ func newDev(s streams) *cobra.Command {
 			"and something to look at in it. The directory's dev.json says where everything is.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Environ = os.Environ()
-			return dev.Run(cmd.Context(), o)
+			// A terminal that closes takes what runs in it along.
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
+			defer stop()
+			return dev.Run(ctx, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.Dir, "dir", ".berth", "`directory` that keeps the state")

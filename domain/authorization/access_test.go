@@ -11,7 +11,7 @@ import (
 	"berth/domain/placement"
 )
 
-var roleLetters = map[placement.Role]string{ //nolint:gochecknoglobals // an immutable table
+var roleLetters = map[placement.Role]string{
 	placement.RoleStranger: "x", placement.RoleOwner: "o", placement.RoleSource: "s", placement.RoleTarget: "t",
 }
 

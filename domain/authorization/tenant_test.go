@@ -15,20 +15,20 @@ type statusStep struct {
 }
 
 // statusMachine is the machine as DESIGN describes it, written down apart from the code.
-var statusMachine = map[statusStep]authorization.TenantStatus{ //nolint:gochecknoglobals // an immutable table
+var statusMachine = map[statusStep]authorization.TenantStatus{
 	{authorization.TenantActive, "suspend"}:   authorization.TenantSuspended,
 	{authorization.TenantSuspended, "resume"}: authorization.TenantActive,
 	{authorization.TenantActive, "close"}:     authorization.TenantClosed,
 	{authorization.TenantSuspended, "close"}:  authorization.TenantClosed,
 }
 
-var statusEvents = map[string]func(*authorization.Tenant, time.Time) ([]authorization.Change, error){ //nolint:gochecknoglobals // an immutable table
+var statusEvents = map[string]func(*authorization.Tenant, time.Time) ([]authorization.Change, error){
 	"suspend": (*authorization.Tenant).Suspend,
 	"resume":  (*authorization.Tenant).Resume,
 	"close":   (*authorization.Tenant).Close,
 }
 
-var statuses = []authorization.TenantStatus{ //nolint:gochecknoglobals // an immutable table
+var statuses = []authorization.TenantStatus{
 	authorization.TenantActive, authorization.TenantSuspended, authorization.TenantClosed,
 }
 

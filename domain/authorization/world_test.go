@@ -16,7 +16,7 @@ const (
 	regionID = "eu"
 )
 
-var dawn = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // an immutable instant
+var dawn = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
 // failer is what testing.T and rapid.T have in common.
 type failer interface {

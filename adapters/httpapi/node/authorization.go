@@ -46,7 +46,7 @@ func (d Deps) snapshot(ctx context.Context, in *snapshotIn) (*struct{ Body contr
 	return &struct{ Body contract.Snapshot }{contract.Snapshot{
 		Tenant: s.Tenant, Generation: s.Generation, PlacementVersion: s.PlacementVersion, LeaseEpoch: s.LeaseEpoch,
 		Revision: s.Revision, Status: string(s.Status), State: s.State.String(), Node: s.Node, Writable: s.Writable,
-		Principals: each(s.Principals, principal), Handles: each(s.Handles, handle), Routes: s.Routes,
+		Principals: httpapi.Each(s.Principals, principal), Handles: httpapi.Each(s.Handles, handle), Routes: s.Routes,
 	}}, nil
 }
 
@@ -76,7 +76,7 @@ func (d Deps) delta(ctx context.Context, in *deltaIn) (*struct{ Body contract.De
 
 func delta(a access.DeltaAnswer) contract.Delta {
 	return contract.Delta{
-		From: a.From, To: a.To, Generation: a.Generation, PlacementVersion: a.PlacementVersion, Changes: each(a.Changes, change),
+		From: a.From, To: a.To, Generation: a.Generation, PlacementVersion: a.PlacementVersion, Changes: httpapi.Each(a.Changes, change),
 	}
 }
 
@@ -111,7 +111,7 @@ func (d Deps) poll(ctx context.Context, in *pollIn) (*struct{ Body contract.Poll
 	defer stop()
 	a, err := d.Access.Poll(bounded, access.PollRequest{
 		Caller: callerOf(ctx).Caller, Wait: wait,
-		Known: each(in.Body.Tenants, func(k contract.Known) store.Known { return store.Known(k) }),
+		Known: httpapi.Each(in.Body.Tenants, func(k contract.Known) store.Known { return store.Known(k) }),
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (d Deps) poll(ctx context.Context, in *pollIn) (*struct{ Body contract.Poll
 			return nil, err
 		}
 	}
-	return &struct{ Body contract.Polled }{contract.Polled{Tenants: each(a.Entries, polled)}}, nil
+	return &struct{ Body contract.Polled }{contract.Polled{Tenants: httpapi.Each(a.Entries, polled)}}, nil
 }
 
 func polled(e access.PollEntry) contract.PolledTenant {

@@ -102,7 +102,7 @@ func (d Deps) assignments(ctx context.Context, in *assignmentsIn) (*assignmentsO
 		out.Status = http.StatusNotModified
 		return out, nil
 	}
-	out.Body = &contract.Assignments{Version: a.Version, Placements: each(a.Placements, assignment)}
+	out.Body = &contract.Assignments{Version: a.Version, Placements: httpapi.Each(a.Placements, assignment)}
 	return out, nil
 }
 
@@ -124,14 +124,6 @@ func assignment(a placement.Assignment) contract.Assignment {
 		if m.ManifestRoot != "" {
 			out.Migration.LastSequence = &m.LastSequence
 		}
-	}
-	return out
-}
-
-func each[A, B any](in []A, f func(A) B) []B {
-	out := make([]B, 0, len(in))
-	for _, a := range in {
-		out = append(out, f(a))
 	}
 	return out
 }

@@ -110,7 +110,7 @@ func (d Deps) check(ctx huma.Context) (huma.Context, caller, error) {
 		return nil, caller{}, err
 	}
 	if node := ctx.Param("node"); node != "" {
-		if err := identity.CheckPathNode(who, node); err != nil {
+		if err := d.Trust.CheckPathNode(who, node); err != nil {
 			return nil, caller{}, err
 		}
 	}

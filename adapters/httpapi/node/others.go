@@ -27,7 +27,7 @@ func (d Deps) route(ctx context.Context, in *TenantPath) (*struct{ Body contract
 		return nil, err
 	}
 	return &struct{ Body contract.Route }{contract.Route{
-		Node: a.Node, Generation: a.Generation, PeerAddress: a.PeerAddress, SPIFFEID: a.SPIFFEID,
+		Node: a.Node, Generation: a.Generation, PlacementVersion: a.Version, PeerAddress: a.PeerAddress, SPIFFEID: a.SPIFFEID,
 	}}, nil
 }
 
@@ -40,7 +40,7 @@ func (d Deps) peers(ctx context.Context, in *httpapi.Paging) (*struct{ Body cont
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body contract.Peers }{contract.Peers{Peers: each(list.Items, peer), Next: httpapi.Cursor(list.Next)}}, nil
+	return &struct{ Body contract.Peers }{contract.Peers{Peers: httpapi.Each(list.Items, peer), Next: httpapi.Cursor(list.Next)}}, nil
 }
 
 func peer(c identity.CredentialRecord) contract.Peer {
@@ -48,11 +48,11 @@ func peer(c identity.CredentialRecord) contract.Peer {
 }
 
 func (d Deps) signingKeys(ctx context.Context, _ *struct{}) (*struct{ Body contract.SigningKeys }, error) {
-	list, err := d.Trust.JWKS(ctx)
+	list, err := d.Trust.NodeKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body contract.SigningKeys }{contract.SigningKeys{Keys: each(list, httpapi.SigningKey)}}, nil
+	return &struct{ Body contract.SigningKeys }{contract.SigningKeys{Keys: httpapi.Each(list, httpapi.SigningKey)}}, nil
 }
 
 type backupIn struct {

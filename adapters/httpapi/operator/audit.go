@@ -40,7 +40,7 @@ func (d Deps) listAudit(ctx context.Context, in *auditIn) (*struct{ Body contrac
 	if err != nil {
 		return nil, err
 	}
-	out := contract.AuditEntries{Entries: each(list.Entries, entry)}
+	out := contract.AuditEntries{Entries: httpapi.Each(list.Entries, entry)}
 	if list.Next != 0 {
 		out.Next = httpapi.Cursor(strconv.FormatInt(list.Next, 10))
 	}

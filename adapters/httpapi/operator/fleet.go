@@ -34,7 +34,7 @@ func (d Deps) regions(api huma.API) {
 				return nil, err
 			}
 			return &struct{ Body contract.Regions }{contract.Regions{
-				Regions: each(list.Items, region), Next: httpapi.Cursor(list.Next),
+				Regions: httpapi.Each(list.Items, region), Next: httpapi.Cursor(list.Next),
 			}}, nil
 		})
 }
@@ -104,7 +104,7 @@ func (d Deps) listNodes(ctx context.Context, in *listNodesIn) (*struct{ Body con
 		return nil, err
 	}
 	return &struct{ Body contract.Nodes }{contract.Nodes{
-		Nodes: each(list.Items, node), Next: httpapi.Cursor(list.Next),
+		Nodes: httpapi.Each(list.Items, node), Next: httpapi.Cursor(list.Next),
 	}}, nil
 }
 

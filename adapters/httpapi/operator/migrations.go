@@ -67,7 +67,7 @@ func (d Deps) listMigrations(ctx context.Context, in *listMigrationsIn) (*struct
 		return nil, err
 	}
 	return &struct{ Body contract.Migrations }{contract.Migrations{
-		Migrations: each(list.Items, migration), Next: httpapi.Cursor(list.Next),
+		Migrations: httpapi.Each(list.Items, migration), Next: httpapi.Cursor(list.Next),
 	}}, nil
 }
 
@@ -109,7 +109,7 @@ func (d Deps) queue(ctx context.Context, in *queueIn) (*struct{ Body contract.Pl
 		return nil, err
 	}
 	return &struct{ Body contract.PlacementQueue }{contract.PlacementQueue{
-		Waiting: each(q, func(w placement.Waiting) contract.Waiting { return contract.Waiting(w) }),
+		Waiting: httpapi.Each(q, func(w placement.Waiting) contract.Waiting { return contract.Waiting(w) }),
 	}}, nil
 }
 

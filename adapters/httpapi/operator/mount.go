@@ -104,8 +104,8 @@ func (d Deps) operator(ctx huma.Context) (operator, error) {
 		return operator{}, err
 	}
 	required, _ := ctx.Operation().Metadata[roleMeta].(identity.Role)
-	if !o.Role.Allows(required) {
-		return operator{}, fault.New(fault.Forbidden, "role_insufficient", "this takes the role %s", required)
+	if err := identity.CheckRole(o.Role, required); err != nil {
+		return operator{}, err
 	}
 	return operator{o, httpapi.Source(ctx)}, nil
 }

@@ -55,7 +55,7 @@ func (d Deps) listTenants(ctx context.Context, in *httpapi.Paging) (*struct{ Bod
 		return nil, err
 	}
 	return &struct{ Body contract.Tenants }{contract.Tenants{
-		Tenants: each(list.Items, tenant), Next: httpapi.Cursor(list.Next),
+		Tenants: httpapi.Each(list.Items, tenant), Next: httpapi.Cursor(list.Next),
 	}}, nil
 }
 
@@ -137,7 +137,7 @@ func (d Deps) listPrincipals(ctx context.Context, in *tenantPageIn) (*struct{ Bo
 		return nil, err
 	}
 	return &struct{ Body contract.Principals }{contract.Principals{
-		Principals: each(list.Items, principal), Next: httpapi.Cursor(list.Next),
+		Principals: httpapi.Each(list.Items, principal), Next: httpapi.Cursor(list.Next),
 	}}, nil
 }
 
@@ -168,7 +168,7 @@ func (d Deps) listRoutes(ctx context.Context, in *tenantPageIn) (*struct{ Body c
 		return nil, err
 	}
 	return &struct{ Body contract.TenantRoutes }{contract.TenantRoutes{
-		Routes: each(list.Items, route), Next: httpapi.Cursor(list.Next),
+		Routes: httpapi.Each(list.Items, route), Next: httpapi.Cursor(list.Next),
 	}}, nil
 }
 

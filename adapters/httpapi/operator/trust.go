@@ -38,7 +38,7 @@ func (d Deps) credentials(api huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			return &struct{ Body contract.Credentials }{contract.Credentials{Credentials: each(list, credential)}}, nil
+			return &struct{ Body contract.Credentials }{contract.Credentials{Credentials: httpapi.Each(list, credential)}}, nil
 		})
 	huma.Register(api, op(identity.RoleAdmin, "revoke-credential", "POST", "/nodes/{node}/credentials/{fingerprint}/revoke",
 		"Revoke a node's certificate; its next request is refused", httpapi.OK),
@@ -82,7 +82,7 @@ func (d Deps) keys(api huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			return &struct{ Body contract.SigningKeys }{contract.SigningKeys{Keys: each(list, httpapi.SigningKey)}}, nil
+			return &struct{ Body contract.SigningKeys }{contract.SigningKeys{Keys: httpapi.Each(list, httpapi.SigningKey)}}, nil
 		})
 	huma.Register(api, op(identity.RoleAdmin, "rotate-signing-key", "POST", "/signing-keys/rotate", "Make the next key now", httpapi.OK),
 		func(ctx context.Context, _ *struct{}) (*keyOut, error) {
@@ -163,7 +163,7 @@ func (d Deps) listTokens(ctx context.Context, in *httpapi.Paging) (*struct{ Body
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body contract.Tokens }{contract.Tokens{Tokens: each(list.Items, token), Next: httpapi.Cursor(list.Next)}}, nil
+	return &struct{ Body contract.Tokens }{contract.Tokens{Tokens: httpapi.Each(list.Items, token), Next: httpapi.Cursor(list.Next)}}, nil
 }
 
 func token(t identity.OperatorTokenRecord) contract.Token {

@@ -4,16 +4,9 @@ import (
 	"time"
 
 	"berth/adapters/contract"
+	"berth/adapters/httpapi"
 	"berth/domain/placement"
 )
-
-func each[A, B any](in []A, f func(A) B) []B {
-	out := make([]B, 0, len(in))
-	for _, a := range in {
-		out = append(out, f(a))
-	}
-	return out
-}
 
 // when is a time that may not have come.
 func when(t time.Time) *time.Time {
@@ -52,7 +45,7 @@ func migration(m *placement.Migration) contract.Migration {
 		ID: r.ID, Tenant: r.Tenant, Kind: "move", SourceNode: r.Source, TargetNode: r.Target, Rehome: r.Rehome,
 		State: r.State.String(), Generation: r.Generation, StartedAt: r.StartedAt, ChangedAt: r.ChangedAt,
 		EndedAt: when(r.EndedAt), Deadline: when(r.Deadline),
-		Steps: each(r.Steps, func(s placement.Step) contract.MigrationStep { return contract.MigrationStep(s) }),
+		Steps: httpapi.Each(r.Steps, func(s placement.Step) contract.MigrationStep { return contract.MigrationStep(s) }),
 	}
 	if r.Kind == placement.Recovery {
 		out.Kind = "recover"

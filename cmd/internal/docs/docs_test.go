@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the pages instead of comparing them") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write the pages instead of comparing them")
 
 // The pages under docs/ say what the code says.
 func TestPagesAreFresh(t *testing.T) {

@@ -1,0 +1,86 @@
+// Package dev runs what the README tells a new user to run.
+package dev
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"berth/e2e/harness"
+)
+
+var walk = regexp.MustCompile("(?s)<!-- A test runs these lines. -->\n```sh\n(.*?)```")
+
+// The README's lines do what it says of them: they move the tenant, and revoke a phone; Ctrl-C then stops berthd well,
+// and a second start finds the tenant where it was moved to.
+func TestREADME(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := walk.FindSubmatch(readme)
+	if lines == nil {
+		t.Fatal("the README has no walk")
+	}
+	dir := t.TempDir()
+	stop := start(t, dir)
+	out := run(t, dir, "set -eu\n"+string(lines[1]))
+	stop()
+	for _, want := range []string{
+		`"state":"done"`, `"node":"n2","generation":2`, `"revoked_handles":1`, `"status":"active","revision":3`, `"whole":true`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the walk did not print %s:\n%s", want, out)
+		}
+	}
+	stop = start(t, dir)
+	if out := run(t, dir, `curl -K .berth/curl "$(sed -n 's/.*"api": "\(.*\)".*/\1/p' .berth/dev.json)/api/v1/tenants/demo"`); !strings.Contains(out, `"node":"n2","generation":2`) {
+		t.Errorf("after a restart the tenant is %s", out)
+	}
+	stop()
+}
+
+func start(t *testing.T, dir string) (stop func()) {
+	t.Helper()
+	cmd := exec.Command(harness.Binary(t), "dev")
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, stdout, &stderr)
+	return func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("berthd dev ended with %v:\n%s", err, &stderr)
+		}
+	}
+}
+
+func run(t *testing.T, dir, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v (the README needs bash, sed and curl):\n%s", err, out)
+	}
+	return string(out)
+}
