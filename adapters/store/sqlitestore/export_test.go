@@ -8,11 +8,11 @@ import (
 // LimitPages lets the file grow to so many pages and not further; one below its size is its size.
 func LimitPages(tb testing.TB, s *Store, pages int) {
 	tb.Helper()
-	on, err := s.writer.take(tb.Context())
+	on, err := s.to.writer.take(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer s.writer.give(on)
+	defer s.to.writer.give(on)
 	if _, err := on.ExecContext(tb.Context(), "PRAGMA max_page_count = "+strconv.Itoa(max(pages, 1))); err != nil {
 		tb.Fatal(err)
 	}
@@ -29,9 +29,9 @@ func LaterSteps(s *Store, sql ...string) {
 // Pragma reads a setting of the connection that writes, or of one that reads.
 func Pragma(tb testing.TB, s *Store, reader bool, name string) (value string) {
 	tb.Helper()
-	p := s.writer
+	p := s.to.writer
 	if reader {
-		p = s.readers
+		p = s.to.readers
 	}
 	on, err := p.take(tb.Context())
 	if err != nil {

@@ -11,29 +11,26 @@ import (
 
 // Atomically is as the port has it. fn is called once.
 func (s *Store) Atomically(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
-	return s.enter(ctx, s.write, fn)
+	return enter(ctx, s.whole(writeTo), fn)
 }
 
 // View is as the port has it.
 func (s *Store) View(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
-	return s.enter(ctx, s.read, fn)
+	return enter(ctx, s.whole(readFrom), fn)
 }
 
-func (s *Store) enter(ctx context.Context, run store.Run, fn func(context.Context, *port.Roles) error) error {
+func enter(ctx context.Context, run store.Run, fn func(context.Context, *port.Roles) error) error {
 	ctx, err := port.Enter(ctx)
 	if err != nil {
-		return err
-	}
-	if err := s.known(ctx); err != nil {
 		return err
 	}
 	return run(ctx, func(ctx context.Context, t *store.Tx) error { return fn(ctx, t.Roles()) })
 }
 
-// write runs fn while it holds the database's one writer.
-func (s *Store) write(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
-	return within(ctx, s.writer, "BEGIN IMMEDIATE", func(on *session) (err error) {
-		if err := attempt(ctx, store.NewTx(s.session(false), on), fn); err != nil {
+// writeTo runs fn while it holds the database's one writer.
+func writeTo(ctx context.Context, c *connections, fn func(context.Context, *store.Tx) error) error {
+	return within(ctx, c.writer, "BEGIN IMMEDIATE", func(on *session) (err error) {
+		if err := attempt(ctx, store.NewTx(c.session(false), on), fn); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -43,15 +40,11 @@ func (s *Store) write(ctx context.Context, fn func(context.Context, *store.Tx) e
 	})
 }
 
-// read runs fn on the state of the last commit.
-func (s *Store) read(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
-	return within(ctx, s.readers, "BEGIN", func(on *session) error {
-		return attempt(ctx, store.NewTx(s.session(true), on), fn)
+// readFrom runs fn on the state of the last commit.
+func readFrom(ctx context.Context, c *connections, fn func(context.Context, *store.Tx) error) error {
+	return within(ctx, c.readers, "BEGIN", func(on *session) error {
+		return attempt(ctx, store.NewTx(c.session(true), on), fn)
 	})
-}
-
-func (s *Store) session(readOnly bool) store.Session {
-	return store.Session{DB: s.bun, Classify: classify, ReadOnly: readOnly}
 }
 
 func attempt(ctx context.Context, t *store.Tx, fn func(context.Context, *store.Tx) error) error {

@@ -30,7 +30,11 @@ func (s *Store) Migrate(ctx context.Context) error {
 
 // step applies the first pending step and says whether there are more.
 func (s *Store) step(ctx context.Context) (more bool, err error) {
-	err = within(ctx, s.writer, "BEGIN IMMEDIATE", func(on *session) error {
+	c, err := s.connections(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = within(ctx, c.writer, "BEGIN IMMEDIATE", func(on *session) error {
 		pending, err := s.pending(ctx, on)
 		if err != nil || len(pending) == 0 {
 			return err
@@ -66,7 +70,11 @@ func (s *Store) pending(ctx context.Context, on *session) ([]store.Migration, er
 
 // Status returns every step that this program or the database knows, by version.
 func (s *Store) Status(ctx context.Context) (out []store.Migration, err error) {
-	err = within(ctx, s.readers, "BEGIN", func(on *session) error {
+	c, err := s.connections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = within(ctx, c.readers, "BEGIN", func(on *session) error {
 		if out, err = history(ctx, on); err != nil {
 			return err
 		}
@@ -81,7 +89,15 @@ func (s *Store) Status(ctx context.Context) (out []store.Migration, err error) {
 
 // Ping is as the port has it.
 func (s *Store) Ping(ctx context.Context) error {
-	return within(ctx, s.readers, "BEGIN", func(on *session) error {
+	c, err := s.connections(ctx)
+	if err != nil {
+		return err
+	}
+	return s.judge(ctx, c)
+}
+
+func (s *Store) judge(ctx context.Context, c *connections) error {
+	return within(ctx, c.readers, "BEGIN", func(on *session) error {
 		pending, err := s.pending(ctx, on)
 		if err != nil {
 			return err
@@ -91,13 +107,13 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // known refuses a database whose schema is another than this program knows, until it was once found to be.
-func (s *Store) known(ctx context.Context) error {
-	if s.current.Load() {
+func (s *Store) known(ctx context.Context, c *connections) error {
+	if c.current.Load() {
 		return nil
 	}
-	err := s.Ping(ctx)
+	err := s.judge(ctx, c)
 	if err == nil {
-		s.current.Store(true)
+		c.current.Store(true)
 	}
 	return err
 }
