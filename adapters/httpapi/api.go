@@ -36,7 +36,7 @@ func NewAPI(e *gin.Engine, a Audience, middlewares ...func(huma.API) func(huma.C
 		config.Security = []map[string][]string{{"caller": {}}}
 	}
 	api := humagin.New(e, config)
-	api.UseMiddleware(nameOperation)
+	api.UseMiddleware(nameOperation, unambiguous(api))
 	for _, m := range middlewares {
 		api.UseMiddleware(m(api))
 	}

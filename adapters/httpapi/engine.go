@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -58,6 +59,7 @@ func enter(o EngineOptions) gin.HandlerFunc {
 		s := &scope{requestID: o.NewID(), audience: o.Audience, operation: "none"}
 		at := joinTrace(c.Request.Header, o.Random)
 		s.log = o.Log.With("request", s.requestID, "trace", at.id)
+		catchTrailers(c.Request)
 		c.Request = c.Request.WithContext(withScope(c.Request.Context(), s))
 		c.Header(contract.HeaderRequestID, s.requestID)
 		c.Header(contract.HeaderTraceparent, at.String())
@@ -76,6 +78,14 @@ func enter(o EngineOptions) gin.HandlerFunc {
 	}
 }
 
+// catchTrailers lets trailers that were not announced be seen by whoever gets a copy of the request: net/http adds them
+// to the map that is there when the body ends, or else to the first of the copies alone.
+func catchTrailers(r *http.Request) {
+	if r.Trailer == nil && r.ContentLength < 0 {
+		r.Trailer = http.Header{}
+	}
+}
+
 // bound limits a body's size and the time it takes to arrive. The deadline ends with the body: one that stayed would
 // end the context of a request that waits.
 func bound(c *gin.Context) {
@@ -88,7 +98,8 @@ func bound(c *gin.Context) {
 	c.Request.Body = &arriving{ReadCloser: limited, ended: func() { deadline(time.Time{}) }}
 }
 
-// arriving tells when a body has arrived, or never will.
+// arriving tells when a body has arrived. After one that did not, the deadline stays: net/http reads what is left of a
+// body before it answers, and would wait for ever for a client that sends no more.
 type arriving struct {
 	io.ReadCloser
 	ended func()
@@ -96,7 +107,7 @@ type arriving struct {
 
 func (a *arriving) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		a.ended()
 	}
 	return n, err

@@ -10,7 +10,7 @@ import (
 // Paging are the parameters of every list.
 type Paging struct {
 	Cursor string `query:"cursor" maxLength:"512" doc:"next of the page before; absent for the first page"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"No page is longer than 500"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"No page is longer than 500"`
 }
 
 // Page is what the store is asked for. Fault: Invalid invalid_cursor.

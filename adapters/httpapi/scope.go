@@ -31,9 +31,6 @@ func scopeOf(ctx context.Context) *scope {
 	return &scope{log: slog.Default()}
 }
 
-// RequestID is the id that the answer to this request carries.
-func RequestID(ctx context.Context) string { return scopeOf(ctx).requestID }
-
 // Log is the request's logger.
 func Log(ctx context.Context) *slog.Logger { return scopeOf(ctx).log }
 

@@ -38,8 +38,9 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	server := &http.Server{
 		Handler: s.Handler, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: contract.MaxHeader, TLSConfig: s.TLS,
-		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return base },
+		DisableGeneralOptionsHandler: true, // the engine refuses "*" as it does every target that is no path
+		ErrorLog:                     slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	most := s.MaxConns
 	if most == 0 {

@@ -14,13 +14,13 @@ type TenantPageRequest struct {
 }
 
 // Principals lists a tenant's devices, revoked ones included, by id. Fault: NotFound tenant_not_found.
-func (a *Access) Principals(ctx context.Context, in TenantPageRequest) (List[authorization.PrincipalRecord], error) {
-	var out List[authorization.PrincipalRecord]
+func (a *Access) Principals(ctx context.Context, in TenantPageRequest) (store.List[authorization.PrincipalRecord], error) {
+	var out store.List[authorization.PrincipalRecord]
 	err := a.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
 		if _, err := r.Tenants.Get(ctx, in.Tenant); err != nil {
 			return err
 		}
-		page, err := listed(in.Page, func(p store.Page) ([]*authorization.Principal, error) {
+		page, err := store.Listed(in.Page, func(p store.Page) ([]*authorization.Principal, error) {
 			return r.Principals.OfTenant(ctx, in.Tenant, p)
 		}, principalKey)
 		out = recordsOf(page, (*authorization.Principal).Record)
@@ -29,8 +29,8 @@ func (a *Access) Principals(ctx context.Context, in TenantPageRequest) (List[aut
 	return out, err
 }
 
-func recordsOf[T, R any](page List[T], record func(T) R) List[R] {
-	out := List[R]{Items: make([]R, 0, len(page.Items)), Next: page.Next}
+func recordsOf[T, R any](page store.List[T], record func(T) R) store.List[R] {
+	out := store.List[R]{Items: make([]R, 0, len(page.Items)), Next: page.Next}
 	for _, item := range page.Items {
 		out.Items = append(out.Items, record(item))
 	}

@@ -81,12 +81,12 @@ func snapshot(ctx context.Context, r *store.Roles, s store.Standing, node string
 }
 
 func principalsOf(ctx context.Context, r *store.Roles, tenant string) ([]*authorization.Principal, error) {
-	return all(func(p store.Page) ([]*authorization.Principal, error) { return r.Principals.OfTenant(ctx, tenant, p) },
+	return store.All(func(p store.Page) ([]*authorization.Principal, error) { return r.Principals.OfTenant(ctx, tenant, p) },
 		principalKey)
 }
 
 func routesOf(ctx context.Context, r *store.Roles, tenant string) ([]authorization.Route, error) {
-	return all(func(p store.Page) ([]authorization.Route, error) { return r.Routes.OfTenant(ctx, tenant, p) }, routeKey)
+	return store.All(func(p store.Page) ([]authorization.Route, error) { return r.Routes.OfTenant(ctx, tenant, p) }, routeKey)
 }
 
 func principalKey(p *authorization.Principal) string { return p.Record().ID }

@@ -8,10 +8,10 @@ import (
 )
 
 // Tenants lists the tenants and where each stands, by id.
-func (a *Access) Tenants(ctx context.Context, p store.Page) (List[TenantView], error) {
-	var out List[TenantView]
+func (a *Access) Tenants(ctx context.Context, p store.Page) (store.List[TenantView], error) {
+	var out store.List[TenantView]
 	err := a.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
-		page, err := listed(p, func(p store.Page) ([]*authorization.Tenant, error) { return r.Tenants.List(ctx, p) },
+		page, err := store.Listed(p, func(p store.Page) ([]*authorization.Tenant, error) { return r.Tenants.List(ctx, p) },
 			(*authorization.Tenant).ID)
 		if err != nil {
 			return err
@@ -21,7 +21,7 @@ func (a *Access) Tenants(ctx context.Context, p store.Page) (List[TenantView], e
 		return err
 	})
 	if err != nil {
-		return List[TenantView]{}, err
+		return store.List[TenantView]{}, err
 	}
 	return out, nil
 }

@@ -57,7 +57,7 @@ func assignments(ctx context.Context, r *store.Roles, id string, known int64) (A
 		out.Unchanged = true
 		return out, nil
 	}
-	err = eachPage(
+	err = store.EachPage(
 		func(p store.Page) ([]*placement.Placement, error) { return r.Placements.Concerning(ctx, id, p) }, placementKey,
 		func(ps []*placement.Placement) error {
 			for _, p := range ps {

@@ -14,10 +14,10 @@ type NodesRequest struct {
 }
 
 // Nodes lists nodes with their leases, by id.
-func (f *Fleet) Nodes(ctx context.Context, in NodesRequest) (List[placement.Candidate], error) {
-	var out List[placement.Candidate]
+func (f *Fleet) Nodes(ctx context.Context, in NodesRequest) (store.List[placement.Candidate], error) {
+	var out store.List[placement.Candidate]
 	err := f.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
-		out, err = listed(in.Page, func(p store.Page) ([]placement.Candidate, error) {
+		out, err = store.Listed(in.Page, func(p store.Page) ([]placement.Candidate, error) {
 			return r.Nodes.Candidates(ctx, in.Region, p)
 		}, candidateKey)
 		return err

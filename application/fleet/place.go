@@ -55,7 +55,7 @@ func (w *work) place(ctx context.Context, tenant, region string) (*placement.Pla
 // choose picks a node for a tenant of a region, other than except; nil where no node takes it.
 func (w *work) choose(ctx context.Context, region, except string) (*placement.Candidate, error) {
 	var all []placement.Candidate
-	err := eachPage(
+	err := store.EachPage(
 		func(p store.Page) ([]placement.Candidate, error) { return w.Nodes.Candidates(ctx, region, p) }, candidateKey,
 		func(cs []placement.Candidate) error {
 			all = append(all, cs...)

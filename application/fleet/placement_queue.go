@@ -15,9 +15,9 @@ type PlacementQueueRequest struct {
 
 // PlacementQueue lists the tenants that wait, oldest first (P12).
 func (f *Fleet) PlacementQueue(ctx context.Context, in PlacementQueueRequest) ([]placement.Waiting, error) {
-	limit := min(in.Limit, longestList)
+	limit := min(in.Limit, store.LongestList)
 	if limit < 1 {
-		limit = defaultList
+		limit = store.DefaultList
 	}
 	var out []placement.Waiting
 	err := f.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {

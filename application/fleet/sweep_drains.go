@@ -52,7 +52,7 @@ func (d *drainPace) forget(now, rest time.Duration) {
 func (f *Fleet) SweepDrains(ctx context.Context) error {
 	f.drains.forget(f.Clock.Elapsed(), f.Settings.DrainRetry)
 	var errs []error
-	err := eachPage(
+	err := store.EachPage(
 		func(p store.Page) ([]placement.Candidate, error) { return f.candidates(ctx, p) }, candidateKey,
 		func(page []placement.Candidate) error {
 			for _, c := range page {
@@ -70,7 +70,7 @@ var errEnough = errors.New("enough for now")
 
 func (f *Fleet) sweepDrainOf(ctx context.Context, node string) error {
 	var errs []error
-	err := eachPage(
+	err := store.EachPage(
 		func(p store.Page) ([]*placement.Placement, error) { return f.heldBy(ctx, node, p) }, placementKey,
 		func(page []*placement.Placement) error {
 			for _, p := range page {

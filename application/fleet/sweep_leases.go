@@ -55,7 +55,7 @@ func (l *leaseCount) forget(live map[string]bool) {
 func (f *Fleet) SweepLeases(ctx context.Context) error {
 	seen := map[string]bool{}
 	var errs []error
-	err := eachPage(
+	err := store.EachPage(
 		func(p store.Page) ([]placement.Candidate, error) { return f.candidates(ctx, p) }, candidateKey,
 		func(page []placement.Candidate) error {
 			var live []counted

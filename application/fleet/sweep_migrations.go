@@ -14,7 +14,7 @@ import (
 // fails stops no other, and what failed is returned.
 func (f *Fleet) SweepMigrations(ctx context.Context) error {
 	var errs []error
-	err := eachPage(
+	err := store.EachPage(
 		func(p store.Page) ([]*placement.Migration, error) { return f.running(ctx, p) }, migrationKey,
 		func(page []*placement.Migration) error {
 			for _, m := range page {

@@ -28,7 +28,7 @@ func (f *Fleet) allRegions(ctx context.Context) ([]string, error) {
 	var ids []string
 	err := f.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
 		ids = nil
-		return eachPage(func(p store.Page) ([]placement.Region, error) { return r.Regions.List(ctx, p) }, regionKey,
+		return store.EachPage(func(p store.Page) ([]placement.Region, error) { return r.Regions.List(ctx, p) }, regionKey,
 			func(rs []placement.Region) error {
 				for _, region := range rs {
 					ids = append(ids, region.ID)

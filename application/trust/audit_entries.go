@@ -22,7 +22,7 @@ type AuditPage struct {
 
 // AuditEntries lists the audit log, or what it says of one subject.
 func (t *Trust) AuditEntries(ctx context.Context, in AuditEntriesRequest) (AuditPage, error) {
-	size := listSize(in.Limit)
+	size := store.ListSize(in.Limit)
 	var out AuditPage
 	err := t.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
 		if in.Subject == "" {

@@ -16,14 +16,14 @@ type PeersRequest struct {
 }
 
 // Peers lists the certificates in force of all nodes that are not retired, by fingerprint (R3). Any node may ask.
-func (t *Trust) Peers(ctx context.Context, in PeersRequest) (List[identity.CredentialRecord], error) {
+func (t *Trust) Peers(ctx context.Context, in PeersRequest) (store.List[identity.CredentialRecord], error) {
 	if err := authorization.Decide(authorization.OpPeers, placement.RoleStranger, placement.PhaseNone); err != nil {
-		return List[identity.CredentialRecord]{}, err
+		return store.List[identity.CredentialRecord]{}, err
 	}
 	now := t.Clock.Now()
-	var out List[identity.CredentialRecord]
+	var out store.List[identity.CredentialRecord]
 	err := t.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
-		page, err := listed(in.Page, func(p store.Page) ([]*identity.Credential, error) {
+		page, err := store.Listed(in.Page, func(p store.Page) ([]*identity.Credential, error) {
 			return r.Credentials.InForce(ctx, now, p)
 		}, (*identity.Credential).Fingerprint)
 		out = recordsOf(page, (*identity.Credential).Record)

@@ -46,36 +46,8 @@ func (b Bootstrap) is(clear string) bool {
 	return b.hash != nil && identity.TokenMatches(*b.hash, clear)
 }
 
-// List is one page of an ordered list.
-type List[T any] struct {
-	Items []T
-	Next  string // the cursor that asks for what follows; empty at the end
-}
-
-const (
-	defaultList = 100
-	longestList = 500 // items in one answer
-)
-
-func listSize(limit int) int {
-	if limit < 1 {
-		return defaultList
-	}
-	return min(limit, longestList)
-}
-
-// listed reads one page, and one item more to see whether the list goes on.
-func listed[T any](p store.Page, read func(store.Page) ([]T, error), key func(T) string) (List[T], error) {
-	size := listSize(p.Limit)
-	items, err := read(store.Page{After: p.After, Limit: size + 1})
-	if err != nil || len(items) <= size {
-		return List[T]{Items: items}, err
-	}
-	return List[T]{Items: items[:size], Next: key(items[size-1])}, nil
-}
-
-func recordsOf[T, R any](page List[T], record func(T) R) List[R] {
-	out := List[R]{Items: make([]R, 0, len(page.Items)), Next: page.Next}
+func recordsOf[T, R any](page store.List[T], record func(T) R) store.List[R] {
+	out := store.List[R]{Items: make([]R, 0, len(page.Items)), Next: page.Next}
 	for _, item := range page.Items {
 		out.Items = append(out.Items, record(item))
 	}

@@ -52,7 +52,7 @@ func TestRevokeIsAtomicAndIdempotent(t *testing.T) {
 		}
 	}
 	var log contract.AuditEntries
-	w.Operator("GET", "/api/v1/audit?subject=tenant/acme&limit=1000", nil, 200, &log)
+	w.Operator("GET", "/api/v1/audit?subject=tenant/acme&limit=500", nil, 200, &log)
 	seen := 0
 	for _, e := range log.Entries {
 		if e.Action == "principal.revoked" {

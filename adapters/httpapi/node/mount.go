@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,18 +47,14 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	return api
 }
 
-// What a request's operation says of it.
-const (
-	metaOperation = "access" // its row in the access table
-	metaReads     = "reads"  // it changes nothing, so its nonce is not spent
-)
+// metaReads is what an operation's metadata says where it changes nothing, so that its nonce is not spent.
+const metaReads = "reads"
 
-// op describes an operation by its row in the access table.
+// op describes an operation by its row in the access table, which names it.
 func op(row authorization.Operation, method, path, summary string, status int) huma.Operation {
-	o := httpapi.Op(string(row), method, "/internal/v1"+path, summary, status, map[string]any{
-		metaOperation: row, metaReads: method == http.MethodGet,
+	return httpapi.Op(string(row), method, "/internal/v1"+path, summary, status, map[string]any{
+		metaReads: method == http.MethodGet,
 	})
-	return o
 }
 
 // reading marks a POST that changes nothing.
@@ -91,16 +89,19 @@ func (d Deps) authenticate(api huma.API) func(huma.Context, func(huma.Context)) 
 
 func (d Deps) check(ctx huma.Context) (huma.Context, caller, error) {
 	r := humagin.Unwrap(ctx).Request
-	if r.Header.Get("Content-Encoding") != "" || len(r.Trailer) > 0 || r.Header.Get("Trailer") != "" {
-		return nil, caller{}, fault.New(fault.Forbidden, "encoding_refused", "content encodings and trailers are refused here")
+	if err := plain(r); err != nil {
+		return nil, caller{}, err
 	}
 	held, data, err := httpapi.Held(ctx)
 	if err != nil {
 		return nil, caller{}, err
 	}
+	if err := plain(r); err != nil { // of trailers that were not announced, now that the body has ended
+		return nil, caller{}, err
+	}
 	reads, _ := ctx.Operation().Metadata[metaReads].(bool)
 	who, ticket, err := d.Trust.CheckAssertion(ctx.Context(), trust.AssertionRequest{
-		Headers: r.Header.Values(contract.HeaderAssertion),
+		Headers: assertions(r.Header),
 		Arrived: identity.Arrived{
 			Method: r.Method, Target: r.RequestURI, Host: r.Host, BodySHA256: sha256.Sum256(data),
 		},
@@ -118,6 +119,32 @@ func (d Deps) check(ctx huma.Context) (huma.Context, caller, error) {
 		return nil, caller{}, err
 	}
 	return held, caller{who, ticket}, nil
+}
+
+// plain refuses a body that is not the very bytes which the assertion's digest is of (I3).
+func plain(r *http.Request) error {
+	_, encoded := r.Header["Content-Encoding"]
+	_, announced := r.Header["Trailer"]
+	if encoded || announced || len(r.Trailer) > 0 {
+		return fault.New(fault.Forbidden, "encoding_refused", "content encodings and trailers are refused here")
+	}
+	return nil
+}
+
+// assertions are all values of the assertion's header, with those of every spelling that some program takes for it (I2);
+// none where it is not there in its own, whatever else is.
+func assertions(header http.Header) []string {
+	values := slices.Clip(header.Values(contract.HeaderAssertion))
+	if len(values) == 0 {
+		return nil
+	}
+	for name, others := range header {
+		if len(name) == len(contract.HeaderAssertion) && name != contract.HeaderAssertion &&
+			strings.EqualFold(strings.ReplaceAll(name, "_", "-"), contract.HeaderAssertion) {
+			values = append(values, others...)
+		}
+	}
+	return values
 }
 
 // still checks the credential again before a long poll answers (I4).
