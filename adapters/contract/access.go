@@ -175,7 +175,7 @@ type PolledTenant struct {
 // NewDevice pairs a device.
 type NewDevice struct {
 	PairingCode string `json:"pairing_code" minLength:"1" maxLength:"64"`
-	Name        string `json:"name" minLength:"1" maxLength:"128"`
+	Name        string `json:"name" minLength:"1" maxLength:"100"`
 	Kind        string `json:"kind" enum:"phone,desktop"`
 	PublicKey   string `json:"public_key" maxLength:"64" doc:"Ed25519 public key, base64url without padding"`
 }

@@ -18,8 +18,7 @@ const (
 
 // Limits of the outer contract.
 const (
-	MaxBody    = 1 << 20 // bytes of any request body
-	MaxHeader  = 64 << 10
-	MaxWait    = 30 // seconds a long poll may wait
-	MaxEntries = 2000
+	MaxBody   = 1 << 20 // bytes of any request body
+	MaxHeader = 64 << 10
+	MaxWait   = 30 // seconds a long poll may wait
 )

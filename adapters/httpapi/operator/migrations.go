@@ -81,9 +81,13 @@ func (d Deps) getMigration(ctx context.Context, in *getMigrationIn) (*migrationO
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := httpapi.Waiting(ctx, wait+time.Second)
+	bounded, stop := httpapi.Waiting(ctx, wait+time.Second)
 	defer stop()
-	return moved(d.Fleet.Migration(ctx, fleet.MigrationRequest{Tenant: in.Tenant, Migration: in.Migration, Wait: wait}))
+	m, err := d.Fleet.Migration(bounded, fleet.MigrationRequest{Tenant: in.Tenant, Migration: in.Migration, Wait: wait})
+	if wait > 0 && err == nil {
+		err = d.still(ctx)
+	}
+	return moved(m, err)
 }
 
 type recoverIn struct {

@@ -68,7 +68,7 @@ type operatorKey struct{}
 
 type operator struct {
 	trust.Operator
-	source string
+	source, clear string
 }
 
 func operatorOf(ctx context.Context) trust.Operator {
@@ -107,5 +107,12 @@ func (d Deps) operator(ctx huma.Context) (operator, error) {
 	if err := identity.CheckRole(o.Role, required); err != nil {
 		return operator{}, err
 	}
-	return operator{o, httpapi.Source(ctx)}, nil
+	return operator{o, httpapi.Source(ctx), clear}, nil
+}
+
+// still checks the token again before a long poll answers.
+func (d Deps) still(ctx context.Context) error {
+	o, _ := ctx.Value(operatorKey{}).(operator)
+	_, err := d.Trust.CheckOperator(ctx, o.clear)
+	return err
 }
