@@ -24,6 +24,9 @@ func (f *Fleet) settle(ctx context.Context, id, source string) error {
 		if err != nil {
 			return err
 		}
+		if lease != nil {
+			f.leases.doubt(lease, f.Clock.Elapsed())
+		}
 		switch m.Due(f.Settings.Deadlines, lease == nil || lease.Live(), w.now) {
 		case placement.Wait:
 			return nil

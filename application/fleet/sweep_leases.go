@@ -22,30 +22,41 @@ type leaseCount struct {
 type counted struct {
 	node string
 	mark placement.Mark
+	live bool
 }
 
-// observe notes the live leases as read just before now, and returns those that ran out.
-func (l *leaseCount) observe(terms placement.LeaseTerms, live []counted, now time.Duration) []counted {
+// observe notes the leases as read just before now, and returns the live ones that ran out. Lapsed ones are counted
+// too: what rests on a lapse rests on this replica's own count of it.
+func (l *leaseCount) observe(terms placement.LeaseTerms, leases []counted, now time.Duration) []counted {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.watch == nil {
 		l.watch = placement.NewWatch(terms)
 	}
 	var out []counted
-	for _, c := range live {
+	for _, c := range leases {
 		l.watch.Observe(c.node, c.mark, now)
-		if l.watch.RanOut(c.node, c.mark, now) {
+		if c.live && l.watch.RanOut(c.node, c.mark, now) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-func (l *leaseCount) forget(live map[string]bool) {
+func (l *leaseCount) forget(seen map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.watch != nil {
-		l.watch.Forget(func(node string) bool { return live[node] })
+		l.watch.Forget(func(node string) bool { return seen[node] })
+	}
+}
+
+// doubt makes a lapsed lease count as live unless this replica counted its row, as it now is, out (P9).
+func (l *leaseCount) doubt(lease *placement.Lease, now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.watch == nil || !l.watch.RanOut(lease.Record().Node, lease.Mark(), now) {
+		lease.Doubt()
 	}
 }
 
@@ -58,15 +69,13 @@ func (f *Fleet) SweepLeases(ctx context.Context) error {
 	err := store.EachPage(
 		func(p store.Page) ([]placement.Candidate, error) { return f.candidates(ctx, p) }, candidateKey,
 		func(page []placement.Candidate) error {
-			var live []counted
+			var leases []counted
 			for _, c := range page {
-				if c.Lease.Live() {
-					live = append(live, counted{candidateKey(c), c.Lease.Mark()})
-					seen[candidateKey(c)] = true
-				}
+				leases = append(leases, counted{candidateKey(c), c.Lease.Mark(), c.Lease.Live()})
+				seen[candidateKey(c)] = true
 			}
 			// The clock is read after the rows: a count that began before a beat it has not seen would be too short.
-			for _, c := range f.leases.observe(f.Settings.Lease, live, f.Clock.Elapsed()) {
+			for _, c := range f.leases.observe(f.Settings.Lease, leases, f.Clock.Elapsed()) {
 				errs = append(errs, f.lapse(ctx, c))
 			}
 			return ctx.Err()

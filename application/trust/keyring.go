@@ -68,9 +68,9 @@ type keeping struct {
 func (t *Trust) keep(ctx context.Context, actor audit.Actor, purpose identity.KeyPurpose, made *newKey,
 	do func(context.Context, *keeping) error,
 ) error {
-	var unused *newKey
+	unused := made
 	err := t.commit(ctx, actor, func(ctx context.Context, w *work) error {
-		unused = nil
+		unused = made
 		ring, err := ringOf(ctx, w.Roles, purpose)
 		if err != nil {
 			return err
@@ -82,7 +82,8 @@ func (t *Trust) keep(ctx context.Context, actor audit.Actor, purpose identity.Ke
 		unused = k.made
 		return nil
 	})
-	if unused != nil {
+	// Of a commit of which nobody knows whether it happened, the key may be in the ring.
+	if unused != nil && fault.SlugOf(err) != "commit_unknown" {
 		_ = t.Signer.Destroy(ctx, unused.ref) // one that is left behind signs for nobody
 	}
 	return err

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"net/url"
 	"slices"
 	"time"
 
@@ -26,15 +27,18 @@ type LeaseRecord struct {
 }
 
 // Lease is a node's registration and node lease (P8–P10).
-type Lease struct{ r LeaseRecord }
+type Lease struct {
+	r       LeaseRecord
+	doubted bool
+}
 
 // NewLease is the lease of a node that never registered: lapsed, so that the node counts as offline.
 func NewLease(node string) *Lease {
-	return &Lease{LeaseRecord{Node: node, Lapsed: true, Reported: Boundless()}}
+	return &Lease{r: LeaseRecord{Node: node, Lapsed: true, Reported: Boundless()}}
 }
 
 // RestoreLease is for stores.
-func RestoreLease(r LeaseRecord) *Lease { return &Lease{r} }
+func RestoreLease(r LeaseRecord) *Lease { return &Lease{r: r} }
 
 // Record is the lease's state, for stores and views.
 func (l *Lease) Record() LeaseRecord { return l.r }
@@ -77,7 +81,7 @@ func (l *Lease) Register(in Registration, now time.Time) (int64, error) {
 func (in Registration) check(now time.Time) error {
 	return fault.All(dated(now),
 		text("boot_id", in.BootID, 1, 64), text("storage_id", in.StorageID, 1, 64),
-		text("version", in.Version, 0, 64), text("advertise", in.Advertise, 0, 255))
+		text("version", in.Version, 0, 64), hostPort("advertise", in.Advertise))
 }
 
 // text accepts printable ASCII of a bounded length.
@@ -99,6 +103,18 @@ func dated(now time.Time) *fault.Error {
 		return fault.New(fault.Internal, "time_missing", "an event needs the time at which it happens")
 	}
 	return nil
+}
+
+// hostPort accepts nothing, and what peers can dial: a host and a port.
+func hostPort(field, address string) *fault.Error {
+	if e := text(field, address, 0, 255); e != nil {
+		return e
+	}
+	u, err := url.Parse("tcp://" + address)
+	if address == "" || err == nil && u.Host == address && u.Port() != "" && isHost(u.Hostname()) && isPort(u) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "invalid_address", "an address is host:port").At(field)
 }
 
 // ReplaceStorage forgets the data directory, so that another one may register: an operator's decision after the disk
@@ -185,5 +201,10 @@ func (l *Lease) Lapse(counted Mark) error {
 	return nil
 }
 
-// Live says whether the node counts as online.
-func (l *Lease) Live() bool { return !l.r.Lapsed }
+// Live says whether the node counts as online, and whether it may still write: what rests on a lease's end asks this.
+func (l *Lease) Live() bool { return !l.r.Lapsed || l.doubted }
+
+// Doubt makes the lease count as live although it is recorded as lapsed. A process of the control plane doubts every
+// lapse that it has not counted out itself: the record may be that of a restored or failed-over database, whose node
+// has long been granted another lease (P9). It changes nothing that is stored.
+func (l *Lease) Doubt() { l.doubted = true }

@@ -80,7 +80,7 @@ func TestHostileAssertions(t *testing.T) {
 		"from the future":        {signed(d.Key, header("EdDSA"), body(claims{"iat": now + 600, "exp": now + 630})), "device_assertion_from_future"},
 		"a short jti":            {signed(d.Key, header("EdDSA"), body(claims{"jti": "1"})), "device_assertion_claims"},
 		"a NUL in sub":           {signed(d.Key, header("EdDSA"), body(claims{"sub": "a\x00b"})), ""},
-		"the token it got":       {got.AccessToken, "device_assertion_header"},
+		"the token it got":       {got.AccessToken, "device_assertion_type"},
 		"nothing":                {"..", ""},
 	} {
 		if a := ask(c.assertion); a.Status != 401 || (c.slug != "" && a.Slug() != c.slug) {

@@ -100,7 +100,7 @@ func TestAClientThatGoesAway(t *testing.T) {
 		t.Fatalf("who came back learned %v", counts)
 	}
 	var list contract.Tenants
-	w.Operator("GET", "/api/v1/tenants?limit=1000", nil, 200, &list)
+	w.Operator("GET", "/api/v1/tenants?limit=500", nil, 200, &list)
 	if len(list.Tenants) != 25 {
 		t.Fatalf("there are %d tenants, want 25", len(list.Tenants))
 	}

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -93,14 +92,15 @@ func TestHostilePolls(t *testing.T) {
 	if a := n.Do("POST", "/nodes/"+n.ID+"/authorization/poll", many(mostPolled+1, same)); a.Status != 422 {
 		t.Fatalf("one too many: %d %s", a.Status, a.Body)
 	}
+	var told contract.Polled
 	odd := []string{"acme", "", "..", "%00", "ACME", "a'; DROP TABLE tenants;--", "💩", strings.Repeat("a", 63)}
-	stranger.Call("POST", "/nodes/"+stranger.ID+"/authorization/poll", many(len(odd), func(i int) string { return odd[i] }), 200, &out)
-	for _, e := range out.Tenants {
+	stranger.Call("POST", "/nodes/"+stranger.ID+"/authorization/poll", many(len(odd), func(i int) string { return odd[i] }), 200, &told)
+	for _, e := range told.Tenants {
 		if e.Result != "not_found" || e.Generation != 0 {
 			t.Errorf("a stranger learns %+v", e)
 		}
 	}
-	if len(out.Tenants) != len(odd) {
-		t.Errorf("%d of %d are answered: %s", len(out.Tenants), len(odd), fmt.Sprint(out.Tenants))
+	if len(told.Tenants) != len(odd) {
+		t.Errorf("%d of %d are answered: %+v", len(told.Tenants), len(odd), told.Tenants)
 	}
 }
