@@ -240,6 +240,19 @@ func TestSourceLimits(t *testing.T) {
 	}
 }
 
+// An engine with limits by address counts every request, also one for nothing that there is.
+func TestEngineLimits(t *testing.T) {
+	e := NewEngine(EngineOptions{
+		Audience: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Observer: &counted{},
+		NewID: func() string { return "req_1" }, Sources: NewSourceLimits(0.001, 2),
+	})
+	for i, want := range []int{404, 404, 429} {
+		if w := do(e, "GET", "/none", ""); w.Code != want {
+			t.Errorf("request %d: %d, want %d", i, w.Code, want)
+		}
+	}
+}
+
 // A server that stops finishes what it accepted, ends its long polls at once, and takes nothing new.
 func TestGracefulStop(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,6 +24,7 @@ type EngineOptions struct {
 	Observer Observer
 	NewID    func() string         // of a request
 	Random   func(size int) []byte // of traces; crypto/rand when nil
+	Sources  *SourceLimits         // of every request, before anything else is looked at; nil for none
 }
 
 // NewEngine returns a Gin engine that gives every request an id and its place in a trace, bounds its body, refuses
@@ -67,7 +68,7 @@ func enter(o EngineOptions) gin.HandlerFunc {
 		c.Header("Cache-Control", "no-store")
 		bound(c)
 		start := time.Now()
-		if err := identity.CheckTarget(c.Request.RequestURI); err != nil {
+		if err := o.admit(c.Request); err != nil {
 			Problem(c, err)
 		} else {
 			c.Next()
@@ -84,6 +85,16 @@ func catchTrailers(r *http.Request) {
 	if r.Trailer == nil && r.ContentLength < 0 {
 		r.Trailer = http.Header{}
 	}
+}
+
+// admit is what every request passes, whatever it asks for.
+func (o EngineOptions) admit(r *http.Request) error {
+	if o.Sources != nil {
+		if err := o.Sources.Take(sourceOf(r.RemoteAddr)); err != nil {
+			return err
+		}
+	}
+	return identity.CheckTarget(r.RequestURI)
 }
 
 // bound limits a body's size and the time it takes to arrive. The deadline ends with the body: one that stayed would

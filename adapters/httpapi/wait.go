@@ -29,7 +29,11 @@ func Wait(text string) (time.Duration, error) {
 
 // Source is the address that a request came from, for the audit log.
 func Source(ctx huma.Context) string {
-	host, _, err := net.SplitHostPort(ctx.RemoteAddr())
+	return sourceOf(ctx.RemoteAddr())
+}
+
+func sourceOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return "local"
 	}

@@ -99,7 +99,7 @@ func (s *Server) Run() {
 		"BERTH_BOOTSTRAP_TOKEN_FILE="+filepath.Join(s.Dir, "bootstrap"),
 		"BERTH_INGRESS_SECRETS_FILE="+filepath.Join(s.Dir, "ingress.json"))
 	// One process and address plays every device and node here, and a test waits for sweeps.
-	s.cmd.Env = append(s.cmd.Env, "BERTH_DEVICE_RATE=10000", "BERTH_DEVICE_BURST=10000", "BERTH_NODE_RATE=100000",
+	s.cmd.Env = append(s.cmd.Env, "BERTH_SOURCE_RATE=100000", "BERTH_SOURCE_BURST=100000", "BERTH_DEVICE_RATE=10000", "BERTH_DEVICE_BURST=10000", "BERTH_NODE_RATE=100000",
 		"BERTH_NODE_BURST=100000", "BERTH_SWEEP_INTERVAL=200ms")
 	s.cmd.Env = append(s.cmd.Env, s.Extra...)
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out

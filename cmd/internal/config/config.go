@@ -57,6 +57,8 @@ type Config struct {
 
 	NodeRate    int `koanf:"node_rate" usage:"requests a second that each node may make"`
 	NodeBurst   int `koanf:"node_burst" usage:"requests that a node may make at once"`
+	SourceRate  int `koanf:"source_rate" usage:"requests a second to the API from one address"`
+	SourceBurst int `koanf:"source_burst" usage:"such requests at once"`
 	DeviceRate  int `koanf:"device_rate" usage:"requests a second to the devices' API from one address"`
 	DeviceBurst int `koanf:"device_burst" usage:"such requests at once"`
 
@@ -82,6 +84,7 @@ func Default() Config {
 		AssertionSkew: t.Skew, CertificateLife: t.CertificateLife, KeyPublishAhead: t.Windows.PublishAhead,
 		KeySignFor: t.Windows.SignFor, KeyVerifyAfter: t.Windows.VerifyAfter,
 		NodeRate: 2000, NodeBurst: 4000, DeviceRate: 50, DeviceBurst: 500,
+		SourceRate: 500, SourceBurst: 2000,
 		SweepInterval: time.Second, SweepAccess: time.Minute, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
 		LogLevel: "info", LogFormat: "text",
 	}

@@ -129,6 +129,8 @@ func (c Config) judgeTimes(f *findings) {
 	}
 	f.atLeast("node_rate", c.NodeRate, 1)
 	f.atLeast("node_burst", c.NodeBurst, c.NodeRate)
+	f.atLeast("source_rate", c.SourceRate, 1)
+	f.atLeast("source_burst", c.SourceBurst, c.SourceRate)
 	f.atLeast("device_rate", c.DeviceRate, 1)
 	f.atLeast("device_burst", c.DeviceBurst, c.DeviceRate)
 	f.atLeast("max_connections", c.MaxConnections, 1)

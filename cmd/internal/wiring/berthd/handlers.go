@@ -21,7 +21,7 @@ import (
 var HandlerSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	wire.Struct(new(operator.Deps), "*"), wire.Struct(new(device.Deps), "*"), wire.Struct(new(node.Deps), "*"),
 	wire.Struct(new(engines), "*"),
-	provideVersionText, provideDeviceLimits, provideNodeLimits, provideAPI, provideInternal, provideMetricsPage,
+	provideVersionText, provideAPILimits, provideDeviceLimits, provideNodeLimits, provideAPI, provideInternal, provideMetricsPage,
 	wire.Struct(new(Handlers), "*"),
 )
 
@@ -44,14 +44,23 @@ func provideDeviceLimits(c config.Config) *httpapi.SourceLimits {
 	return httpapi.NewSourceLimits(float64(c.DeviceRate), c.DeviceBurst)
 }
 
+// apiLimits are of all requests to the API listener, guesses at tokens and probes among them.
+type apiLimits struct{ *httpapi.SourceLimits }
+
+func provideAPILimits(c config.Config) apiLimits {
+	return apiLimits{httpapi.NewSourceLimits(float64(c.SourceRate), c.SourceBurst)}
+}
+
 func provideNodeLimits(c config.Config) *node.Limits {
 	return node.NewLimits(float64(c.NodeRate), c.NodeBurst)
 }
 
 // provideAPI is ready while the database answers. A signer that is away stops new device tokens only, so that it is no
 // reason to take a replica out.
-func provideAPI(e engines, o operator.Deps, d device.Deps, s store.Store) API {
-	engine := httpapi.NewEngine(e.options("api"))
+func provideAPI(e engines, l apiLimits, o operator.Deps, d device.Deps, s store.Store) API {
+	options := e.options("api")
+	options.Sources = l.SourceLimits
+	engine := httpapi.NewEngine(options)
 	operator.Mount(engine, o)
 	device.Mount(engine, d)
 	httpapi.MountHealth(engine, map[string]func(context.Context) error{"database": s.Ping})

@@ -35,6 +35,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Observer: metrics,
 		IDs:      source,
 	}
+	berthdApiLimits := provideAPILimits(c)
 	string2 := provideVersionText(v)
 	berthdLate, cleanup := provideSQLite(c, clock, log)
 	hub := provideHub(c, metrics)
@@ -102,7 +103,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, deps, deviceDeps, berthdLate)
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
