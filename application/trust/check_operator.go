@@ -16,19 +16,11 @@ type Operator struct {
 	ID        string // of the token
 	Name      string
 	Role      identity.Role
-	Bootstrap bool // by the bootstrap token, which serves to make the first admin and for nothing else
-}
-
-// Require refuses an operator whose role does not suffice. Faults: Forbidden role_insufficient, bootstrap_limited.
-func (o Operator) Require(role identity.Role) error {
-	if o.Bootstrap {
-		return bootstrapLimited()
-	}
-	return identity.CheckRole(o.Role, role)
+	Bootstrap bool // by the bootstrap token: an admin while no other exists
 }
 
 func bootstrapLimited() error {
-	return fault.New(fault.Forbidden, "bootstrap_limited", "the bootstrap token serves to make the first admin token only").
+	return fault.New(fault.Forbidden, "bootstrap_limited", "the bootstrap token makes the first admin token, and no other token").
 		Curable("make a token with the role admin and use that one")
 }
 

@@ -106,6 +106,9 @@ func (n *Node) prepared(ctx context.Context, a contract.Assignment) error {
 func (n *Node) quiesce(ctx context.Context, a contract.Assignment) error {
 	var d data
 	err := n.disk.update(a.Tenant, func(k kept, present bool) (kept, error) {
+		if !present && a.Generation == 1 { // the migration began before this node had held the tenant for a moment
+			k, present = kept{Stamp: 1}, true
+		}
 		if !present || k.Stamp != a.Generation {
 			return k, fmt.Errorf("there is no copy of generation %d here", a.Generation)
 		}

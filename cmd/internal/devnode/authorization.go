@@ -28,7 +28,7 @@ func (n *Node) hold(ctx context.Context, a contract.Assignment) error {
 	held := n.heldNow(a.Tenant)
 	return n.disk.update(a.Tenant, func(k kept, present bool) (kept, error) {
 		switch {
-		case !present && a.Generation == 1 && a.Role == "owner":
+		case !present && a.Generation == 1: // held for the first time ever: only then is an empty copy made (P16)
 			k = kept{Stamp: 1}
 		case k.seen(present).Unfences(n.ID, held):
 			k.Fenced = false
