@@ -87,7 +87,14 @@ func TestNothingLeaks(t *testing.T) {
 	atOnce(32, func(g int) string {
 		for i := range 40 {
 			b := bodies[(g+i)%len(bodies)]
-			abandon(t, client, w.API+b.path, b.method, b.token, b.body, i%10 == 0)
+			req, err := http.NewRequest(b.method, w.API+b.path, strings.NewReader(b.body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+b.token)
+			req.Header.Set("Content-Type", "application/json")
+			abandon(client, req, i%10 == 0)
 		}
 		return ""
 	})
@@ -105,21 +112,13 @@ func TestNothingLeaks(t *testing.T) {
 }
 
 // abandon sends a request and does not care for the answer; early it does not even wait for one.
-func abandon(t *testing.T, client *http.Client, url, method, token, body string, early bool) {
-	t.Helper()
-	ctx, leave := context.WithCancel(t.Context())
+func abandon(client *http.Client, req *http.Request, early bool) {
+	ctx, leave := context.WithCancel(req.Context())
 	defer leave()
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
 	if early {
 		leave()
 	}
-	if resp, err := client.Do(req); err == nil {
+	if resp, err := client.Do(req.WithContext(ctx)); err == nil {
 		_ = resp.Body.Close()
 	}
 }
