@@ -299,6 +299,34 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
+// Connections that do nothing do not keep others out, however many they are.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "done") })
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	const most = 10
+	s := &Server{Name: "test", Listener: listener, Handler: handler, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxConns: most}
+	go func() { ended <- s.Run(ctx, 10*time.Second) }()
+	for i := range 3 * most {
+		idler := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
+		defer idler.CloseIdleConnections()
+		resp, err := idler.Get("http://" + listener.Addr().String())
+		if err != nil {
+			t.Fatalf("client %d was kept out: %v", i, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
 func get(url string) string {
 	resp, err := http.Get(url)
 	if err != nil {

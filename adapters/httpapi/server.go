@@ -46,6 +46,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	if most == 0 {
 		most = 10_000
 	}
+	server.ConnState = newCrowd(server, most).changed
 	failed := make(chan error, 1)
 	go func() { failed <- s.serve(server, netutil.LimitListener(s.Listener, most)) }()
 	select {
