@@ -180,3 +180,20 @@ func copyOf(t *testing.T, path string) string {
 	runOn(t, plain(t, path), fmt.Sprintf("VACUUM INTO '%s'", to))
 	return to
 }
+
+// A write-ahead log that somebody removes takes nothing with it: what was answered before is kept, and what is answered
+// after is found by whoever opens the file anew.
+func TestRemovedLogLosesNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.db")
+	s := open(t, path)
+	well(t, "a write", putRegion(s, "before"))
+	if err := os.Remove(path + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	well(t, "a write after the log was removed", putRegion(s, "after"))
+	well(t, "a read of what was written before", getRegion(s, "before"))
+	anew := open(t, path)
+	well(t, "what was written before", getRegion(anew, "before"))
+	well(t, "what was written after", getRegion(anew, "after"))
+}

@@ -29,6 +29,7 @@ type connections struct {
 	writer  *pool
 	readers *pool
 	current atomic.Bool // the schema was found to be the one this program knows
+	wal     atomic.Pointer[os.FileInfo]
 }
 
 // connectTo connects to the file that is there, making none. It asks judge whether the file is Berth's to set up before it
@@ -59,10 +60,23 @@ func connectTo(
 	return c, nil
 }
 
-// moved says whether the path leads to another file by now, or to none.
+// moved says whether the path leads to another file by now, or to none, or whether the write-ahead log beside it is not
+// the one that is written to: what went on into a log that was removed would be gone with the process. When the
+// connections are then closed, SQLite takes over into the file what the log they hold has.
 func (c *connections) moved(path string) bool {
 	now, err := os.Stat(path)
-	return err != nil || !os.SameFile(c.file, now)
+	return err != nil || !os.SameFile(c.file, now) || c.lostLog(path+"-wal")
+}
+
+func (c *connections) lostLog(path string) bool {
+	now, err := os.Stat(path)
+	if known := c.wal.Load(); known != nil {
+		return err != nil || !os.SameFile(*known, now)
+	}
+	if err == nil {
+		c.wal.CompareAndSwap(nil, &now)
+	}
+	return false
 }
 
 func (c *connections) close() error { return errors.Join(c.readers.close(), c.writer.close()) }

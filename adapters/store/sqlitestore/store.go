@@ -2,6 +2,8 @@ package sqlitestore
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -44,7 +46,8 @@ type Store struct {
 	to     *connections // nil while the file is away
 	closed bool
 
-	leaving sync.WaitGroup // connections to files that are gone, while some are still lent
+	leaving  sync.WaitGroup // connections to files that are gone, while some are still lent
+	settling chan struct{}  // closed once connections that were let go are closed; nil for none
 }
 
 var _ port.Store = (*Store)(nil)
@@ -128,9 +131,10 @@ func (s *Store) reconnect(ctx context.Context) (*connections, error) {
 	case s.to != nil && !s.to.moved(s.path):
 		return s.to, nil
 	case s.to != nil:
-		gone := s.to
-		s.to = nil
-		s.leaving.Go(func() { _ = gone.close() }) // of a file that is gone, an error tells nothing
+		s.letGo()
+	}
+	if err := s.settled(ctx); err != nil {
+		return nil, err
 	}
 	c, err := connectTo(ctx, s.path, s.options, s.ready)
 	if err != nil {
@@ -139,6 +143,40 @@ func (s *Store) reconnect(ctx context.Context) (*connections, error) {
 	s.to = c
 	return c, nil
 }
+
+// letGo closes the connections as those who use them are done. Of a file that is gone an error tells nothing. A file that
+// is there, and lost its log only, gets from it what the log holds: until then nobody else may open it.
+func (s *Store) letGo() {
+	gone, done := s.to, make(chan struct{})
+	s.to = nil
+	if now, err := os.Stat(s.path); err == nil && os.SameFile(gone.file, now) {
+		s.settling = done
+	}
+	s.leaving.Go(func() {
+		defer close(done)
+		_ = gone.close()
+	})
+}
+
+// settled waits, as long as for any lock, for a file that takes its log over.
+func (s *Store) settled(ctx context.Context) error {
+	if s.settling == nil {
+		return nil
+	}
+	patience := time.NewTimer(s.options.BusyTimeout)
+	defer patience.Stop()
+	select {
+	case <-s.settling:
+		s.settling = nil
+		return nil
+	case <-ctx.Done():
+		return port.Ended(context.Cause(ctx))
+	case <-patience.C:
+		return port.Away(errSettling)
+	}
+}
+
+var errSettling = errors.New("the database takes over a log that was removed")
 
 // transact runs fn on connections, in one kind of transaction.
 type transact = func(ctx context.Context, c *connections, fn func(context.Context, *store.Tx) error) error
