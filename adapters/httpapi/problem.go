@@ -16,18 +16,19 @@ import (
 	"berth/domain/fault"
 )
 
-// answer is a problem as Huma writes it.
-type answer struct{ contract.Problem }
+// problem is a problem as Huma writes it, and describes it under this name.
+type problem struct{ contract.Problem }
 
 // GetStatus is the HTTP status.
-func (a *answer) GetStatus() int { return a.Status }
+func (a *problem) GetStatus() int { return a.Status }
 
 // ContentType is the media type of a problem.
-func (a *answer) ContentType(string) string { return contract.ProblemType }
+func (a *problem) ContentType(string) string { return contract.ProblemType }
 
 // install sets Huma's process-wide hooks: how an error becomes an answer, and the slugs of its validation.
 var install = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's hooks are process-wide, so is their setting
 	slugValidation()
+	huma.DefaultArrayNullable = false // a list that is empty is [], never null
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		return toAnswer(fromHuma(status, msg, errs))
 	}
@@ -46,7 +47,7 @@ func Refuse(api huma.API, ctx huma.Context, err error) {
 }
 
 // refuse renders a fault, sets what headers it needs, and notes it for the log and the counters.
-func refuse(ctx context.Context, err error, set func(name, value string)) *answer {
+func refuse(ctx context.Context, err error, set func(name, value string)) *problem {
 	s := scopeOf(ctx)
 	a := toAnswer(err)
 	a.RequestID = s.requestID
@@ -70,13 +71,13 @@ func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
-func toAnswer(err error) *answer {
+func toAnswer(err error) *problem {
 	if s, ok := errors.AsType[statusFault](err); ok {
 		p := contract.FromFault(s.error)
 		p.Status, p.Title = s.status, http.StatusText(s.status)
-		return &answer{*p}
+		return &problem{*p}
 	}
-	return &answer{*contract.FromFault(err)}
+	return &problem{*contract.FromFault(err)}
 }
 
 // statusFault is a fault of HTTP's own, for which the problem table has no kind.
@@ -109,6 +110,9 @@ func fromHuma(status int, msg string, errs []error) error {
 	case 0:
 		return statusFault{fault.New(fault.Invalid, statusSlug(status), "%s", msg), status}
 	case 1:
+		if status == http.StatusUnsupportedMediaType {
+			return withStatus(parts[0].Curable("send Content-Type: application/json"), status)
+		}
 		return withStatus(parts[0], status)
 	}
 	f := fault.New(fault.Invalid, "validation_failed", "%d things are wrong with this request", len(parts))

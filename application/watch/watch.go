@@ -58,6 +58,7 @@ func check(duties []Duty) error {
 func (w *Watch) keep(ctx context.Context, d Duty) {
 	timer := w.Clock.NewTimer(0)
 	defer timer.Stop()
+	failures := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,22 +68,32 @@ func (w *Watch) keep(ctx context.Context, d Duty) {
 		if ctx.Err() != nil { // both were ready
 			return
 		}
-		w.once(ctx, d)
+		failures = w.once(ctx, d, failures)
 		timer.Reset(w.jittered(d.Every))
 	}
 }
 
-func (w *Watch) once(ctx context.Context, d Duty) {
+// once runs a duty that failed so many times on end, and returns how many that are now. A failure that lasts is logged
+// at ever longer intervals: at the 1st, 2nd, 4th, 8th time.
+func (w *Watch) once(ctx context.Context, d Duty, failures int) int {
 	start := w.Clock.Elapsed()
 	err := guarded(ctx, d)
 	took := w.Clock.Elapsed() - start
 	switch {
 	case ctx.Err() != nil: // what a stop interrupted is no failure
+		return failures
 	case err != nil:
-		w.Log.ErrorContext(ctx, "duty failed", "duty", d.Name, "took", took, "error", err)
+		failures++
+		if failures&(failures-1) == 0 {
+			w.Log.ErrorContext(ctx, "duty failed", "duty", d.Name, "times", failures, "took", took, "error", err)
+		}
+		return failures
+	case failures > 0:
+		w.Log.InfoContext(ctx, "duty works again", "duty", d.Name, "failed", failures)
 	case took > d.Every:
 		w.Log.WarnContext(ctx, "duty takes longer than its interval", "duty", d.Name, "took", took, "every", d.Every)
 	}
+	return 0
 }
 
 // guarded turns a panic into an error.

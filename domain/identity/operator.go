@@ -170,5 +170,6 @@ func CheckBootstrap(admins int) error {
 	if admins == 0 {
 		return nil
 	}
-	return forbidden("bootstrap_closed", "the bootstrap token works only while no admin exists")
+	return fault.New(fault.Forbidden, "bootstrap_closed", "the bootstrap token works only while no admin exists").
+		Curable("use an admin's token, and take the bootstrap token away")
 }

@@ -197,3 +197,20 @@ func TestRemovedLogLosesNothing(t *testing.T) {
 	well(t, "what was written before", getRegion(anew, "before"))
 	well(t, "what was written after", getRegion(anew, "after"))
 }
+
+// A file that is no database is told apart from one that is away: waiting does not help it.
+func TestAFileThatIsNoDatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "control.db")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("no database "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlitestore.Open(context.Background(), path, sqlitestore.Options{})
+	if err == nil {
+		err = s.Ping(context.Background())
+		_ = s.Close()
+	}
+	if f, ok := fault.As(err); !ok || f.Slug != "store_unreadable" || f.Cure == "" {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"time"
 
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -12,6 +13,9 @@ import (
 	"berth/domain/fault"
 	port "berth/ports/store"
 )
+
+// unreadableRetry is how soon to ask again after a file that can not be read: somebody has to put another in its place.
+const unreadableRetry = 30 * time.Second
 
 const primary = 0xff // the part of a result code that names its family
 
@@ -46,9 +50,11 @@ func classify(err error) error {
 func faultOf(code int, err error) error {
 	switch code & primary {
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_READONLY,
-		codes.SQLITE_CANTOPEN, codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB, codes.SQLITE_PROTOCOL, codes.SQLITE_PERM,
-		codes.SQLITE_NOMEM:
+		codes.SQLITE_CANTOPEN, codes.SQLITE_PROTOCOL, codes.SQLITE_PERM, codes.SQLITE_NOMEM:
 		return port.Away(err)
+	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
+		return fault.New(fault.Unavailable, "store_unreadable", "the database file is damaged, or is no database").
+			Curable("restore a backup of it, or name another file").After(unreadableRetry).Because(err)
 	}
 	switch code {
 	case codes.SQLITE_CONSTRAINT_FOREIGNKEY:

@@ -189,7 +189,7 @@ func TestOpenUnavailable(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("not a database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{folder, text, filepath.Join(text, "control.db")} {
+	for _, path := range []string{folder, filepath.Join(text, "control.db")} {
 		_, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 		refused(t, path, err, fault.Unavailable, "store_unavailable")
 	}
