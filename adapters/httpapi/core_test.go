@@ -240,6 +240,20 @@ func TestSourceLimits(t *testing.T) {
 	}
 }
 
+// The reference page names every operation and what its body takes, and needs nothing from another host.
+func TestReferencePage(t *testing.T) {
+	h, _ := serve(t, fine)
+	page := do(h, "GET", "/t/v1/docs", "").Body.String()
+	for _, want := range []string{"/t/v1/things", "<code>name</code> (required)", "<code>count</code>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(page, "http://") || strings.Contains(page, "https://") {
+		t.Error("the page leads elsewhere")
+	}
+}
+
 // An engine with limits by address counts every request, also one for nothing that there is.
 func TestEngineLimits(t *testing.T) {
 	e := NewEngine(EngineOptions{

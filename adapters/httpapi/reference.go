@@ -2,9 +2,10 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"html/template"
 	"net/http"
-	"sort"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -18,14 +19,41 @@ code{background:#f2f2f2;padding:.1em .3em}td{padding:.2em .8em .2em 0;vertical-a
 <h1>{{.Title}}</h1><p>OpenAPI 3.1: <a href="{{.Spec}}.json">JSON</a>, <a href="{{.Spec}}.yaml">YAML</a>.
 Errors are RFC 9457 problems; match on the slug in <code>type</code>.</p>
 {{range .Groups}}<h2>{{.Tag}}</h2><table>{{range .Ops}}<tr><td><code>{{.Method}}</code></td><td><code>{{.Path}}</code></td>
-<td>{{.Summary}}</td></tr>{{end}}</table>{{end}}</html>
+<td>{{.Summary}}. {{.Description}}{{range .Fields}}<br><code>{{.Name}}</code>{{if .Required}} (required){{end}} {{.About}}{{end}}</td>
+</tr>{{end}}</table>{{end}}</html>
 `
 
 var page = template.Must(template.New("reference").Parse(pageText)) //nolint:gochecknoglobals // an immutable template
 
 type referenceGroup struct {
 	Tag string
-	Ops []*huma.Operation
+	Ops []referenceOp
+}
+
+type referenceOp struct {
+	*huma.Operation
+	Fields []referenceField // of the request's body
+}
+
+type referenceField struct {
+	Name, About string
+	Required    bool
+}
+
+func fields(spec *huma.OpenAPI, op *huma.Operation) []referenceField {
+	if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
+		return nil
+	}
+	schema := op.RequestBody.Content["application/json"].Schema
+	if schema.Ref != "" {
+		schema = spec.Components.Schemas.SchemaFromRef(schema.Ref)
+	}
+	var out []referenceField
+	for name, s := range schema.Properties {
+		out = append(out, referenceField{name, s.Description, slices.Contains(schema.Required, name)})
+	}
+	slices.SortFunc(out, func(a, b referenceField) int { return cmp.Compare(a.Name, b.Name) })
+	return out
 }
 
 func serveReference(e *gin.Engine, api huma.API, a Audience) {
@@ -45,19 +73,21 @@ func serveReference(e *gin.Engine, api huma.API, a Audience) {
 }
 
 func groups(spec *huma.OpenAPI) []referenceGroup {
-	byTag := map[string][]*huma.Operation{}
+	byTag := map[string][]referenceOp{}
 	for _, item := range spec.Paths {
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if op != nil {
-				byTag[op.Tags[0]] = append(byTag[op.Tags[0]], op)
+				byTag[op.Tags[0]] = append(byTag[op.Tags[0]], referenceOp{op, fields(spec, op)})
 			}
 		}
 	}
 	var out []referenceGroup
 	for tag, ops := range byTag {
-		sort.Slice(ops, func(i, j int) bool { return ops[i].Path+ops[i].Method < ops[j].Path+ops[j].Method })
+		slices.SortFunc(ops, func(a, b referenceOp) int {
+			return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+		})
 		out = append(out, referenceGroup{tag, ops})
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Tag < out[j].Tag })
+	slices.SortFunc(out, func(a, b referenceGroup) int { return cmp.Compare(a.Tag, b.Tag) })
 	return out
 }

@@ -91,7 +91,8 @@ func (r *running) run(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
-	return nil
+	_, err := fmt.Fprintf(r.options.Out, "Stopped; %s keeps its state.\n", shorter(r.dir))
+	return err
 }
 
 // bringUp seeds the control plane, plays the nodes, and tells people and scripts; it returns when the nodes have ended.
