@@ -39,7 +39,7 @@ func TestDeviceToken(t *testing.T) {
 	d := w.pair(1, authorization.Owner)
 	w.clock.Advance(300 * time.Millisecond)
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	out, err := w.token(w.assertion(1, d.Principal, 1))
 	w.must(err)
 	issued := w.fake.Issued()

@@ -84,7 +84,7 @@ func (w *world) same(before dump, what string, secrets ...string) {
 	if after := w.dump(secrets...); !reflect.DeepEqual(before, after) {
 		w.t.Fatalf("%s changed something:\n%+v\n%+v", what, before, after)
 	}
-	if topics := w.hints.took(); len(topics) > 0 {
+	if topics := w.hints.Took(); len(topics) > 0 {
 		w.t.Fatalf("%s hinted at %v", what, topics)
 	}
 }

@@ -48,7 +48,7 @@ func TestPairingCode(t *testing.T) {
 			t.Fatalf("the audit entry shows the code: %+v", e)
 		}
 	}
-	if topics := w.hints.took(); len(topics) > 0 {
+	if topics := w.hints.Took(); len(topics) > 0 {
 		t.Fatalf("a code, which changes nobody's rights, hinted at %v", topics)
 	}
 }
@@ -76,7 +76,7 @@ func TestRegisterDevice(t *testing.T) {
 	w := housed(t)
 	w.route("alerts")
 	code := w.code(authorization.Member)
-	w.hints.took()
+	w.hints.Took()
 	w.mem.Inject(storetest.Faults{Twice: true})
 	out, err := w.RegisterDevice(w.ctx, registration(code, 1))
 	w.must(err)
@@ -106,7 +106,7 @@ func TestRegisterDevice(t *testing.T) {
 	if e.Actor != (audit.Actor{Kind: audit.ActorDevice, ID: out.Principal, Source: "192.0.2.7"}) || e.Detail["revision"] != "3" {
 		t.Fatalf("the audit entry is %+v", e)
 	}
-	if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
+	if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
 		t.Fatalf("hinted at %v", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestRegisterDeviceBounded(t *testing.T) {
 	w := housed(t)
 	w.pair(1, authorization.Owner)
 	code := w.code(authorization.Member)
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump(keyOf(w, code))
 	for slug, limits := range map[string]authorization.Limits{
 		"principals_exhausted":        {Principals: 1, Routes: 9, Handles: 9, PrincipalHandles: 9},

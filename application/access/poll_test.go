@@ -180,8 +180,8 @@ func TestPollWakesOnRevoke(t *testing.T) {
 	if len(got.entries) != 1 || got.entries[0].Result != access.PollDelta || got.entries[0].Delta.To != 5 {
 		t.Fatalf("answered %+v", got.entries)
 	}
-	if w.hints.waiting() != 0 || w.clock.Timers() != 0 {
-		t.Fatalf("%d subscriptions and %d timers are left", w.hints.waiting(), w.clock.Timers())
+	if w.hints.Waiting() != 0 || w.clock.Timers() != 0 {
+		t.Fatalf("%d subscriptions and %d timers are left", w.hints.Waiting(), w.clock.Timers())
 	}
 }
 
@@ -203,7 +203,7 @@ func TestPollGoesOnWaiting(t *testing.T) {
 func TestPollWithLostHints(t *testing.T) {
 	t.Parallel()
 	w, owner, member := couple(t)
-	w.hints.set(func(h *hints) { h.deaf = true })
+	w.hints.LoseAll()
 	done := w.waits(w.ctx, 30*time.Second)
 	_, err := w.revoke(member, owner)
 	w.must(err)
@@ -237,8 +237,8 @@ func TestPollWhoseRequestEnds(t *testing.T) {
 	leave()
 	got := <-done
 	w.refused(got.err, fault.Unavailable, "request_ended")
-	if w.hints.waiting() != 0 || w.clock.Timers() != 0 {
-		t.Fatalf("%d subscriptions and %d timers are left", w.hints.waiting(), w.clock.Timers())
+	if w.hints.Waiting() != 0 || w.clock.Timers() != 0 {
+		t.Fatalf("%d subscriptions and %d timers are left", w.hints.Waiting(), w.clock.Timers())
 	}
 }
 
@@ -246,7 +246,7 @@ func TestPollWhoseRequestEnds(t *testing.T) {
 func TestPollWithoutAPlaceToWait(t *testing.T) {
 	t.Parallel()
 	w, _, _ := couple(t)
-	w.hints.set(func(h *hints) { h.full = true })
+	w.hints.RefuseAll()
 	known := w.known()
 	_, err := w.poll("a", time.Second, known)
 	w.refused(err, fault.Exhausted, "too_many_waiters")

@@ -23,7 +23,7 @@ func couple(t tb) (w *world, owner, member string) {
 	w = housed(t)
 	w.route("alerts")
 	owner, member = w.pair(1, authorization.Owner).Principal, w.pair(2, authorization.Member).Principal
-	w.hints.took()
+	w.hints.Took()
 	return w, owner, member
 }
 
@@ -39,7 +39,7 @@ func TestRevokeByNode(t *testing.T) {
 	if out != (access.RevokedAnswer{Revision: revision + 1, Handles: 2}) {
 		t.Fatalf("answered %+v", out)
 	}
-	if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
+	if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
 		t.Fatalf("hinted at %v", got)
 	}
 	w.revokedEverywhere(member, 2)
@@ -59,7 +59,7 @@ func TestRevokeByNode(t *testing.T) {
 	w.same(before, "a repeated revoke")
 	_, err = w.RevokeByOperator(w.ctx, access.RevokeByOperatorRequest{Actor: alice, Tenant: "acme", Principal: owner})
 	w.must(err)
-	w.hints.took()
+	w.hints.Took()
 	before = w.dump()
 	again, err = w.revoke(member, owner)
 	w.must(err)
@@ -135,7 +135,7 @@ func TestRevokeWhoseAnswerWasLost(t *testing.T) {
 	w.refused(err, fault.Unavailable, "commit_unknown")
 	w.mem.Inject(storetest.Faults{})
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	out, err := w.revoke(member, owner)
 	w.must(err)
 	if out != (access.RevokedAnswer{Revision: 5, Handles: 2}) {
@@ -176,7 +176,7 @@ func TestRevokeRefused(t *testing.T) {
 	gone := w.pair(3, authorization.Owner).Principal
 	_, err := w.revoke(gone, owner)
 	w.must(err)
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	good := access.RevokeByNodeRequest{Caller: caller("a"), Tenant: "acme", Principal: member, AskedBy: owner, Generation: 1}
 	for _, c := range []struct {
@@ -243,7 +243,7 @@ func TestRevokeSelfAndByOperator(t *testing.T) {
 	if e := w.lastEntry("principal.revoked"); e.Actor != alice || e.Detail["principal"] != owner {
 		t.Fatalf("the audit entry is %+v", e)
 	}
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	again, err := w.RevokeByOperator(w.ctx, in)
 	w.must(err)
@@ -264,7 +264,7 @@ func TestRevokeHintsAtTheHolder(t *testing.T) {
 	w.moves(placement.PhaseDraining)
 	_, err := w.RevokeByOperator(w.ctx, access.RevokeByOperatorRequest{Actor: alice, Tenant: "acme", Principal: member})
 	w.must(err)
-	if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"node/b", "tenant/acme"}) {
+	if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"node/b", "tenant/acme"}) {
 		t.Fatalf("hinted at %v", got)
 	}
 }
@@ -277,7 +277,7 @@ func TestRevokeHintsAlthoughTheCallerLeft(t *testing.T) {
 	w.mem.Inject(storetest.Faults{Answer: func() error { leave(); return nil }})
 	_, err := w.RevokeByOperator(ctx, access.RevokeByOperatorRequest{Actor: alice, Tenant: "acme", Principal: member})
 	w.must(err)
-	if got := w.hints.took(); len(got) != 2 {
+	if got := w.hints.Took(); len(got) != 2 {
 		t.Fatalf("hinted at %v", got)
 	}
 }

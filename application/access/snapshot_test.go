@@ -67,7 +67,7 @@ func TestAccessTableIsKept(t *testing.T) {
 			w := housed(t)
 			w.pair(1, authorization.Owner)
 			w.moves(phase)
-			w.hints.took()
+			w.hints.Took()
 			before := w.dump()
 			for _, node := range []string{"a", "b", "c"} {
 				err := try(w, node, "acme", w.placement().Generation)
@@ -78,7 +78,7 @@ func TestAccessTableIsKept(t *testing.T) {
 				w.refused(err, fault.NotFound, "not_found")
 				_, waiting := w.CreateTenant(w.ctx, create("waiting-"+node, "us"))
 				w.must(waiting)
-				w.hints.took()
+				w.hints.Took()
 				for _, tenant := range []string{"nobody", "Out Of Form", "\x00", "waiting-" + node} {
 					other := try(w, node, tenant, 1)
 					if other == nil || other.Error() != err.Error() {

@@ -35,7 +35,7 @@ func TestSweepCompacts(t *testing.T) {
 	for n := range uint64(6) {
 		w.pair(n, authorization.Owner)
 	}
-	w.hints.took()
+	w.hints.Took()
 	revision, entries := w.tenant().Revision, len(w.entries())
 	w.must(w.SweepAccess(w.ctx))
 	head := w.tenant()

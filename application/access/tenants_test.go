@@ -38,7 +38,7 @@ func TestCreateTenant(t *testing.T) {
 	if len(routes.Items) != 1 || routes.Items[0].ID != authorization.MainRoute {
 		t.Fatalf("the routes are %+v", routes)
 	}
-	if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
+	if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
 		t.Fatalf("hinted at %v", got)
 	}
 	if e := w.lastEntry("tenant.created"); e.Actor != alice || e.Subject != "tenant/acme" || e.Detail["home_region"] != "eu" {
@@ -64,7 +64,7 @@ func TestCreateTenantThatWaits(t *testing.T) {
 			t.Fatalf("the tenant stands at %+v", v)
 		}
 	}
-	if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"tenant/acme"}) {
+	if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"tenant/acme"}) {
 		t.Fatalf("hinted at %v", got)
 	}
 }
@@ -149,7 +149,7 @@ func TestSuspendAndResume(t *testing.T) {
 		if first.Tenant.Status != step.want || first.Tenant.Revision != int64(i+2) || first.HomeRegion != "eu" {
 			t.Fatalf("%s: %+v", step.action, first)
 		}
-		if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
+		if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
 			t.Fatalf("%s hinted at %v", step.action, got)
 		}
 		w.lastEntry(step.action)
@@ -196,7 +196,7 @@ func TestCreateRoute(t *testing.T) {
 	w := housed(t)
 	w.pair(1, authorization.Owner)
 	handles := w.tenant().Handles
-	w.hints.took()
+	w.hints.Took()
 	route, err := w.CreateRoute(w.ctx, access.CreateRouteRequest{Actor: alice, Tenant: "acme", ID: "alerts"})
 	w.must(err)
 	if route.CreatedBy != "operator/alice" || route.ID != "alerts" {
@@ -206,7 +206,7 @@ func TestCreateRoute(t *testing.T) {
 		t.Fatalf("the head is %+v", after)
 	}
 	w.lastEntry("route.created")
-	if got := w.hints.took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
+	if got := w.hints.Took(); !slices.Equal(got, []notify.Topic{"node/a", "tenant/acme"}) {
 		t.Fatalf("hinted at %v", got)
 	}
 	before := w.dump()

@@ -15,6 +15,7 @@ import (
 	"berth/domain/placement"
 	"berth/ports/clock/clocktest"
 	"berth/ports/ids/idstest"
+	"berth/ports/notify/notifytest"
 	"berth/ports/store"
 	"berth/ports/store/storetest"
 	"berth/ports/tokens/tokenstest"
@@ -40,7 +41,7 @@ type world struct {
 	ctx    context.Context
 	mem    *storetest.Memory
 	clock  *clocktest.Fake
-	hints  *hints
+	hints  *notifytest.Fake
 	fake   *tokenstest.Fake
 	bearer *bearer
 	nonce  *atomic.Int64
@@ -50,7 +51,7 @@ type world struct {
 func newWorld(t tb) *world {
 	t.Helper()
 	w := &world{
-		t: t, ctx: context.Background(), mem: storetest.NewMemory(), clock: clocktest.New(noon), hints: newHints(),
+		t: t, ctx: context.Background(), mem: storetest.NewMemory(), clock: clocktest.New(noon), hints: notifytest.NewFake(),
 		fake: &tokenstest.Fake{}, bearer: &bearer{}, nonce: new(atomic.Int64),
 	}
 	w.Access = w.replica(1)
@@ -91,7 +92,7 @@ func housed(t tb) *world {
 	w := newWorld(t)
 	_, err := w.CreateTenant(w.ctx, access.CreateTenantRequest{Actor: alice, ID: "acme", HomeRegion: "eu"})
 	w.must(err)
-	w.hints.took()
+	w.hints.Took()
 	return w
 }
 

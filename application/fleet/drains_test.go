@@ -166,7 +166,7 @@ func TestDrainWaitsForRoom(t *testing.T) {
 	w.tenant("t2", "eu")
 	w.tenant("t3", "eu")
 	w.drain("a")
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	w.must(w.SweepDrains(w.ctx))
 	w.same(before, "a drain without a target")

@@ -132,7 +132,7 @@ func (u useCase) world(t *testing.T) *world {
 	t.Helper()
 	w := twoNodes(t)
 	u.ready(w)
-	w.hints.took()
+	w.hints.Took()
 	return w
 }
 
@@ -195,7 +195,7 @@ func TestUseCasesWhoseAnswerIsLost(t *testing.T) {
 			if err := u.do(w); fault.SlugOf(err) != "commit_unknown" {
 				t.Errorf("answered %v", err)
 			}
-			if got := w.hints.took(); len(got) > 0 {
+			if got := w.hints.Took(); len(got) > 0 {
 				t.Errorf("hinted at %v", got)
 			}
 		})
@@ -215,7 +215,7 @@ func TestUseCasesRunTwice(t *testing.T) {
 			if a, b := once.dump(), twice.dump(); !reflect.DeepEqual(a, b) {
 				t.Errorf("run once: %+v\nrun twice: %+v", a, b)
 			}
-			if a, b := once.hints.took(), twice.hints.took(); !reflect.DeepEqual(a, b) {
+			if a, b := once.hints.Took(), twice.hints.Took(); !reflect.DeepEqual(a, b) {
 				t.Errorf("run once it hints at %v, run twice at %v", a, b)
 			}
 		})
@@ -264,7 +264,7 @@ func TestTicketsAreSpent(t *testing.T) {
 			w := u.world(t)
 			spent := w.nonce.Load()
 			w.must(u.do(w))
-			w.hints.took()
+			w.hints.Took()
 			before := w.dump()
 			w.nonce.Store(spent)
 			w.refused(u.do(w), "assertion_replayed")

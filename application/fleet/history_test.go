@@ -264,7 +264,7 @@ func TestHistories(t *testing.T) {
 		h := watchHistory(p.world)
 		for range 40 + p.n(40) {
 			op := pick(p, drawn)
-			p.hints.took()
+			p.hints.Took()
 			before := h.last
 			err := op.do(p)
 			if fault.KindOf(err) == fault.Internal && err != nil {

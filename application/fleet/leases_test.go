@@ -25,12 +25,12 @@ func TestLeaseRunsOutByCount(t *testing.T) {
 		t.Fatal("the lease ran out at its count, not after it")
 	}
 	w.clock.Advance(time.Nanosecond)
-	w.hints.took()
+	w.hints.Took()
 	w.must(w.SweepLeases(w.ctx))
 	if !w.lease("a").Lapsed || w.lease("b").Lapsed {
 		t.Fatalf("after the count the leases are %+v and %+v", w.lease("a"), w.lease("b"))
 	}
-	if got := w.hints.took(); len(got) != 1 || got[0] != "node/a" {
+	if got := w.hints.Took(); len(got) != 1 || got[0] != "node/a" {
 		t.Errorf("the lapse hinted at %v", got)
 	}
 	if e := w.lastEntry("node.lease_lapsed"); e.Subject != "node/a" || e.Actor.Kind != "system" {
@@ -227,7 +227,7 @@ func TestRegister(t *testing.T) {
 	if got := w.nodeRecord("a").Status; got != placement.NodeActive {
 		t.Errorf("a registered node is %s", got)
 	}
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	if g := w.register("a", "boot-1"); g != 1 {
 		t.Errorf("the same process got generation %d", g)
@@ -324,7 +324,7 @@ func TestRetiredNodeIsRefused(t *testing.T) {
 	_, err := w.RetireNode(w.ctx, fleet.NodeRequest{Actor: alice, Node: "b"})
 	w.must(err)
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	_, err = w.tryBeat("b")
 	w.refused(err, "node_retired")
 	forbidden(err)

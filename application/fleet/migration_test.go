@@ -16,7 +16,7 @@ import (
 func TestMigrationFromBeginToDone(t *testing.T) {
 	t.Parallel()
 	w := twoNodes(t)
-	w.hints.took()
+	w.hints.Took()
 	m := w.begin("acme", "b")
 	was := w.placement("acme")
 	if was.State != placement.Active || was.Migration != m || was.Generation != 1 {
@@ -31,7 +31,7 @@ func TestMigrationFromBeginToDone(t *testing.T) {
 		placement.PhaseDone,
 	} {
 		a, b := w.nodeRecord("a").Assignments, w.nodeRecord("b").Assignments
-		w.hints.took()
+		w.hints.Took()
 		w.stepTo(m, "a", "b", to)
 		now := w.placement("acme")
 		if now.Version <= was.Version {
@@ -47,7 +47,7 @@ func TestMigrationFromBeginToDone(t *testing.T) {
 		if w.nodeRecord("a").Assignments <= a || w.nodeRecord("b").Assignments <= b {
 			t.Errorf("%s did not raise the assignments of both nodes", to)
 		}
-		if got := w.hints.took(); !reflect.DeepEqual(got, concerned) {
+		if got := w.hints.Took(); !reflect.DeepEqual(got, concerned) {
 			t.Errorf("%s hinted at %v, want %v", to, got, concerned)
 		}
 		was = now
@@ -161,7 +161,7 @@ func TestBeginIsRefused(t *testing.T) {
 	w.lapseOf("lost", "a", "b", "small", "cordoned")
 	w.region("empty")
 	w.tenant("waiting", "empty")
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	for _, c := range []struct{ tenant, target, slug string }{
 		{"nobody", "b", "tenant_not_found"}, {"waiting", "b", "tenant_not_placed"}, {"acme", "nowhere", "node_not_found"},
@@ -220,7 +220,7 @@ func TestAbortInEachState(t *testing.T) {
 				t.Errorf("the target counts %+v", got)
 			}
 			before := w.dump()
-			w.hints.took()
+			w.hints.Took()
 			w.must(w.abort("acme", m))
 			w.same(before, "a second abort")
 			w.must(w.SweepMigrations(w.ctx))
@@ -234,7 +234,7 @@ func TestAbortInEachState(t *testing.T) {
 			w := twoNodes(t)
 			m := w.begin("acme", "b")
 			w.carry(m, "a", "b", phase)
-			w.hints.took()
+			w.hints.Took()
 			before := w.dump()
 			w.refused(w.abort("acme", m), map[placement.Phase]string{
 				placement.PhaseDraining: "migration_state_conflict", placement.PhaseDone: "migration_superseded",

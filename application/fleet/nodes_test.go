@@ -24,7 +24,7 @@ func TestDefiningRegionsAndNodes(t *testing.T) {
 		t.Errorf("the node was audited as %+v", e)
 	}
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	for slug, in := range map[string]fleet.CreateRegionRequest{
 		"region_exists":  {ID: "eu", Origin: "https://x.example.test"},
 		"invalid_id":     {ID: "E U", Origin: "https://x.example.test"},
@@ -69,7 +69,7 @@ func TestChangeNode(t *testing.T) {
 	if e := w.lastEntry("node.changed"); e.Detail["schedulable"] != "true" || e.Detail["capacity.bytes"] != "5" {
 		t.Errorf("the change was audited as %+v", e)
 	}
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	_, err = w.ChangeNode(w.ctx, fleet.ChangeNodeRequest{Actor: alice, Node: "a"})
 	w.must(err)

@@ -40,17 +40,17 @@ func TestQueueIsPlacedOldestFirst(t *testing.T) {
 	if got := w.queued(""); !reflect.DeepEqual(got, []string{"zoe", "ann", "mia", "bob", "far"}) {
 		t.Fatalf("the queue is %v", got)
 	}
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	w.must(w.SweepQueue(w.ctx))
 	w.same(before, "a sweep without room")
 	w.node("a", "eu", 2)
-	w.hints.took()
+	w.hints.Took()
 	w.must(w.SweepQueue(w.ctx))
 	if got := w.queued(""); !reflect.DeepEqual(got, []string{"mia", "bob", "far"}) {
 		t.Fatalf("after two places the queue is %v", got)
 	}
-	if got := w.hints.took(); !reflect.DeepEqual(got, []notify.Topic{"node/a", "tenant/ann", "tenant/zoe"}) {
+	if got := w.hints.Took(); !reflect.DeepEqual(got, []notify.Topic{"node/a", "tenant/ann", "tenant/zoe"}) {
 		t.Errorf("placing hinted at %v", got)
 	}
 	if p := w.placement("ann"); p.Node != "a" || p.Generation != 1 || p.Version != 1 || p.HomeRegion != "eu" {

@@ -79,7 +79,7 @@ func TestRecoverNeedsALapsedLease(t *testing.T) {
 	w.clock.Advance(time.Hour) // by the wall clock the node is silent for long
 	w.beat("b")
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	_, err := w.rescue(nil)
 	w.refused(err, "lease_not_run_out")
 	w.same(before, "a recover off a node that may write")
@@ -96,7 +96,7 @@ func TestRecoverIsRefused(t *testing.T) {
 	w.lapseOf("a", "b")
 	w.node("small", "eu", 0)
 	w.beat("b")
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	for slug, change := range map[string]func(*fleet.RecoverRequest){
 		"data_loss_not_accepted":    func(in *fleet.RecoverRequest) { in.AcceptDataLoss = false },
@@ -135,7 +135,7 @@ func TestDelayedRecoverDoesNothing(t *testing.T) {
 	w.must(w.copied("b", begun.Record().ID, placement.Manifest{Root: root("d"), LastSequence: 10}))
 	w.clock.Advance(w.Settings.Deadlines.Drain)
 	w.must(w.SweepMigrations(w.ctx))
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	_, err = w.rescue(nil)
 	w.refused(err, "node_does_not_hold_tenant")
@@ -184,7 +184,7 @@ func TestRecoverSupersedes(t *testing.T) {
 			w.carry(m, "a", "b", c.phase)
 			others := map[string][]string{"a": {"b", "c"}, "b": {"a", "c"}}[c.lost]
 			w.lapseOf(c.lost, others...)
-			w.hints.took()
+			w.hints.Took()
 			peer := map[string]string{"a": "b", "b": "a"}[c.lost]
 			was := w.nodeRecord(peer).Assignments
 			begun, err := w.rescue(func(in *fleet.RecoverRequest) { in.LostNode, in.TargetNode, in.Generation = c.lost, c.target, c.g })
@@ -195,7 +195,7 @@ func TestRecoverSupersedes(t *testing.T) {
 			if w.nodeRecord(peer).Assignments <= was {
 				t.Error("the other node of the prior migration was not told")
 			}
-			hinted := w.hints.took()
+			hinted := w.hints.Took()
 			for _, topic := range []notify.Topic{"node/a", "node/b", notify.Topic("node/" + c.target), "tenant/acme", notify.Topic("migration/" + m)} {
 				if !slices.Contains(hinted, topic) {
 					t.Errorf("hinted at %v, not at %s", hinted, topic)

@@ -55,7 +55,7 @@ func TestReportsRepeat(t *testing.T) {
 			m := w.begin("acme", "b")
 			w.carry(m, "a", "b", r.phase)
 			w.must(r.send(w, r.from(), m, 1+r.right))
-			w.hints.took()
+			w.hints.Took()
 			before := w.dump()
 			err := r.send(w, r.from(), m, 1+r.right)
 			if r.name == "failed" { // it has ended: there is nothing here for its nodes any more
@@ -79,7 +79,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 			w.node("c", "eu", 10)
 			m := w.begin("acme", "b")
 			w.carry(m, "a", "b", r.phase)
-			w.hints.took()
+			w.hints.Took()
 			before := w.dump()
 			for what, err := range map[string]error{
 				"a stranger":           r.send(w, "c", m, 1+r.right),
@@ -114,7 +114,7 @@ func TestReportsOutOfTurn(t *testing.T) {
 				if authorization.Decide(authorization.Operation(r.name), role, phase) == nil {
 					continue
 				}
-				w.hints.took()
+				w.hints.Took()
 				before := w.dump()
 				w.refused(r.send(w, r.from(), m, 1+r.right), "not_found")
 				w.same(before, r.name+" out of turn")
@@ -132,7 +132,7 @@ func TestReportsOfAnotherGeneration(t *testing.T) {
 			w := twoNodes(t)
 			m := w.begin("acme", "b")
 			w.carry(m, "a", "b", r.phase)
-			w.hints.took()
+			w.hints.Took()
 			before := w.dump()
 			for _, g := range []int64{r.right, 2 + r.right, 7, -1} {
 				if g == 0 && r.name != "quiesced" && r.name != "drained" {
@@ -154,7 +154,7 @@ func TestReportsOfAnEarlierMigration(t *testing.T) {
 	w.must(w.abort("acme", first))
 	second := w.begin("acme", "b")
 	w.carry(second, "a", "b", placement.PhaseCopying)
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	for _, r := range reportings() {
 		w.refused(r.send(w, r.from(), first, 1+r.right), "not_found")
@@ -169,7 +169,7 @@ func TestAnotherManifestIsRefused(t *testing.T) {
 	w := twoNodes(t)
 	m := w.begin("acme", "b")
 	w.carry(m, "a", "b", placement.PhaseCopying)
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	w.refused(w.quiesced("a", m, 1, placement.Manifest{Root: root("b"), LastSequence: 41}), "manifest_root_differs")
 	w.refused(w.quiesced("a", m, 1, placement.Manifest{Root: root("a"), LastSequence: 42}), "last_sequence_differs")
@@ -184,7 +184,7 @@ func TestQuiescedBehindTheBackupIsRefused(t *testing.T) {
 	w.must(w.recordBackup("a", "acme", 1, placement.Manifest{Root: root("c"), LastSequence: 42}))
 	m := w.begin("acme", "b")
 	w.carry(m, "a", "b", placement.PhaseQuiescing)
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	w.refused(w.quiesced("a", m, 1, snapshot), "backup_older")
 	w.same(before, "a snapshot behind the backup")
@@ -197,7 +197,7 @@ func TestCopiedRefusalIsKept(t *testing.T) {
 	m := w.begin("acme", "b")
 	w.carry(m, "a", "b", placement.PhaseCopying)
 	was := w.placement("acme")
-	w.hints.took()
+	w.hints.Took()
 	for _, c := range []struct {
 		manifest placement.Manifest
 		slug     string
@@ -213,7 +213,7 @@ func TestCopiedRefusalIsKept(t *testing.T) {
 		if e := w.lastEntry("migration.copied_refused"); e.Actor.ID != "b" || e.Detail["reason"] != c.slug {
 			t.Errorf("the refusal was audited as %+v", e)
 		}
-		if len(w.hints.took()) == 0 {
+		if len(w.hints.Took()) == 0 {
 			t.Error("nobody was told of the refusal")
 		}
 	}
@@ -235,7 +235,7 @@ func TestCopiedRefusalsAreBounded(t *testing.T) {
 		w.refused(w.copied("b", m, bad), "manifest_root_differs")
 	}
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	w.refused(w.copied("b", m, bad), "manifest_root_differs")
 	w.same(before, "one refusal too many")
 	w.must(w.copied("b", m, snapshot))
@@ -264,7 +264,7 @@ func TestFailureReport(t *testing.T) {
 	w := twoNodes(t)
 	m := w.begin("acme", "b")
 	before := w.dump()
-	w.hints.took()
+	w.hints.Took()
 	for _, bad := range []fleet.FailureReport{
 		{Step: "", Reason: "x"}, {Step: "x", Reason: ""}, {Step: strings.Repeat("x", 65), Reason: "x"},
 		{Step: "x", Reason: strings.Repeat("x", 513)}, {Step: "x", Reason: "a\x00b"}, {Step: "x\xff", Reason: "x"},
@@ -294,7 +294,7 @@ func TestRecordBackup(t *testing.T) {
 	if b := w.backup("acme"); b == nil || b.Node != "a" || b.Generation != 1 || b.Manifest != at(10, "1") {
 		t.Fatalf("recorded %+v", b)
 	}
-	w.hints.took()
+	w.hints.Took()
 	before := w.dump()
 	w.must(w.recordBackup("a", "acme", 1, at(10, "1")))
 	w.refused(w.recordBackup("a", "acme", 1, at(9, "2")), "backup_older")

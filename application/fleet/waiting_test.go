@@ -130,7 +130,7 @@ func TestAssignmentsWaitForAHint(t *testing.T) {
 	if got.out.Unchanged || len(got.out.Placements) != 1 || got.out.Version <= known {
 		t.Errorf("the waiting node is told %+v", got.out)
 	}
-	if n := w.hints.waiting(); n != 0 {
+	if n := w.hints.Waiting(); n != 0 {
 		t.Errorf("%d subscriptions are left behind", n)
 	}
 }
@@ -139,7 +139,7 @@ func TestAssignmentsWaitForAHint(t *testing.T) {
 func TestAssignmentsSurviveALostHint(t *testing.T) {
 	t.Parallel()
 	w := twoNodes(t)
-	w.hints.deaf = true
+	w.hints.LoseAll()
 	answer := w.waitForAssignments("b", w.nodeRecord("b").Assignments, 30*time.Second)
 	w.asleep()
 	w.begin("acme", "b")
@@ -172,7 +172,7 @@ func TestAssignmentsWaitIsBounded(t *testing.T) {
 func TestAssignmentsWithoutRoomToWait(t *testing.T) {
 	t.Parallel()
 	w := twoNodes(t)
-	w.hints.full = true
+	w.hints.RefuseAll()
 	known := w.nodeRecord("a").Assignments
 	out, err := w.assignments("a", known-1, time.Second)
 	w.must(err)
@@ -200,8 +200,8 @@ func TestWaitEndsWithItsRequest(t *testing.T) {
 	w.asleep()
 	cancel()
 	w.refused(received(w, done), "request_ended")
-	if w.hints.waiting() != 0 || w.clock.Timers() != 0 {
-		t.Errorf("%d subscriptions and %d timers are left behind", w.hints.waiting(), w.clock.Timers())
+	if w.hints.Waiting() != 0 || w.clock.Timers() != 0 {
+		t.Errorf("%d subscriptions and %d timers are left behind", w.hints.Waiting(), w.clock.Timers())
 	}
 }
 

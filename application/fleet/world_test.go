@@ -16,6 +16,7 @@ import (
 	"berth/domain/placement"
 	"berth/ports/clock/clocktest"
 	"berth/ports/ids/idstest"
+	"berth/ports/notify/notifytest"
 	"berth/ports/store"
 	"berth/ports/store/storetest"
 )
@@ -34,7 +35,7 @@ type world struct {
 	ctx   context.Context
 	mem   *storetest.Memory
 	clock *clocktest.Fake
-	hints *hints
+	hints *notifytest.Fake
 	nonce *atomic.Int64
 	seq   map[string]int64 // the last beat of each node
 	gen   map[string]int64 // its heartbeat generation
@@ -47,7 +48,7 @@ var (
 
 func newWorld(t tb) *world {
 	w := &world{
-		t: t, ctx: context.Background(), mem: storetest.NewMemory(), clock: clocktest.New(noon), hints: newHints(),
+		t: t, ctx: context.Background(), mem: storetest.NewMemory(), clock: clocktest.New(noon), hints: notifytest.NewFake(),
 		nonce: new(atomic.Int64), seq: map[string]int64{}, gen: map[string]int64{},
 	}
 	settings := fleet.DefaultSettings("example.test")
