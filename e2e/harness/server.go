@@ -66,7 +66,10 @@ func Start(t testing.TB, extra ...string) *Server {
 }
 
 // WriteSecrets writes the file of ingress secrets.
-func (s *Server) WriteSecrets(secrets ...identity.IngressSecret) {
+func (s *Server) WriteSecrets(secrets ...identity.IngressSecret) { s.RetireSecrets(nil, secrets...) }
+
+// RetireSecrets writes that file and names in it the ids of secrets that were taken out of use.
+func (s *Server) RetireSecrets(retired []string, secrets ...identity.IngressSecret) {
 	type entry struct {
 		ID  string `json:"id"`
 		Key string `json:"key"`
@@ -75,7 +78,7 @@ func (s *Server) WriteSecrets(secrets ...identity.IngressSecret) {
 	for _, x := range secrets {
 		list = append(list, entry{x.ID, base64.StdEncoding.EncodeToString(x.Key)})
 	}
-	data, err := json.Marshal(map[string]any{"secrets": list})
+	data, err := json.Marshal(map[string]any{"secrets": list, "retired": retired})
 	must(s.t, err)
 	s.write("ingress.json", string(data))
 }

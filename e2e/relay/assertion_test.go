@@ -2,6 +2,7 @@ package relay
 
 import (
 	"crypto/sha256"
+	"encoding/pem"
 	"strings"
 	"testing"
 	"time"
@@ -127,15 +128,28 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A revoked certificate is refused at the next request; an expired one is never admitted.
+// A revoked certificate is refused at the next request, one that runs out from then on, and one that has run out is not
+// admitted.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.nodes["a"]
 	w.Operator("POST", "/api/v1/nodes/a/credentials/"+n.Fingerprint+"/revoke", contract.Reason{Reason: "lost"}, 200, nil)
 	n.Refused("GET", "/nodes/a/assignments", nil, 401, "credential_revoked")
+	n.Fingerprint = n.Admit(time.Now().Add(-time.Minute), time.Now().Add(3*time.Second))
+	n.Beat()
+	w.Eventually("the certificate has run out", func() bool {
+		return n.Do("GET", "/nodes/a/assignments", nil).Slug() == "credential_expired"
+	})
 	n.Fingerprint = n.Admit(time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 	n.Beat()
+	old := pem.EncodeToMemory(&pem.Block{
+		Type: "CERTIFICATE", Bytes: harness.Certificate(n.SPIFFE, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)),
+	})
+	a := w.Do(w.Token, "POST", "/api/v1/nodes/a/credentials", contract.NewCredential{Certificate: string(old)})
+	if a.Slug() != "certificate_expired" {
+		t.Fatalf("an expired certificate was answered %d %s", a.Status, a.Body)
+	}
 }
 
 // While an ingress secret is rotated both are taken; afterwards the old one is refused as retired.
@@ -154,8 +168,12 @@ func TestIngressSecretRotation(t *testing.T) {
 	n.Call("GET", "/nodes/a/assignments", nil, 200, nil)
 	w.WriteSecrets(next)
 	w.Reload()
-	w.Eventually("the old secret is refused", func() bool {
-		s := n.Do("GET", "/nodes/a/assignments", nil).Slug()
-		return s == "assertion_secret_retired" || s == "assertion_secret_unknown"
+	w.Eventually("the old secret is unknown", func() bool {
+		return n.Do("GET", "/nodes/a/assignments", nil).Slug() == "assertion_secret_unknown"
+	})
+	w.RetireSecrets([]string{old.ID}, next)
+	w.Reload()
+	w.Eventually("the old secret is refused as retired", func() bool {
+		return n.Do("GET", "/nodes/a/assignments", nil).Slug() == "assertion_secret_retired"
 	})
 }

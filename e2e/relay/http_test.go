@@ -23,7 +23,7 @@ func TestBadBodies(t *testing.T) {
 	}{
 		"unknown field":     {"/nodes", `{"id":"x","region":"eu","capacity":{"tenants":1,"bytes":1},"colour":1}`, 422, "unknown_field"},
 		"duplicate field":   {"/regions", `{"id":"x","id":"y","origin":"https://x.test"}`, 400, "duplicate_field"},
-		"wrongly cased":     {"/regions", `{"ID":"x","origin":"https://x.test"}`, 422, ""},
+		"wrongly cased":     {"/regions", `{"ID":"x","origin":"https://x.test"}`, 422, "unknown_field"},
 		"wrong type":        {"/regions", `{"id":7,"origin":"https://x.test"}`, 422, "wrong_type"},
 		"not JSON":          {"/regions", `{`, 400, "malformed_json"},
 		"trailing data":     {"/regions", `{"id":"x","origin":"https://x.test"}{}`, 400, "malformed_json"},
@@ -40,7 +40,7 @@ func TestBadBodies(t *testing.T) {
 		"empty":             {"/regions", ``, 400, "invalid_request"},
 	} {
 		a := w.Do(w.Token, "POST", "/api/v1"+c.path, c.body)
-		if a.Status != c.status || (c.slug != "" && a.Slug() != c.slug) {
+		if a.Status != c.status || a.Slug() != c.slug {
 			t.Errorf("%s: %d %q, want %d %q\n%s", name, a.Status, a.Slug(), c.status, c.slug, a.Body)
 		}
 	}
@@ -132,6 +132,10 @@ func TestIdempotencyKey(t *testing.T) {
 		if status != 201 && status != 409 {
 			t.Errorf("a racing repeat got %d", status)
 		}
+	}
+	late := w.Do(w.Token, "POST", "/api/v1/tenants", contract.NewTenant{ID: "once", HomeRegion: "eu"}, contract.HeaderIdempotencyKey, "k-2")
+	if late.Status != 201 || late.Header.Get(contract.HeaderReplayed) != "true" {
+		t.Errorf("a late repeat got %d %s", late.Status, late.Body)
 	}
 }
 
