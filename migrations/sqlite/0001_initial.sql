@@ -43,6 +43,12 @@ CREATE TABLE relay_node_leases (
     registered_at        INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- Raised for each node that a tenant's placement names, before or after, by each write of that tenant's place or head.
+CREATE TABLE relay_node_pulses (
+    node  TEXT PRIMARY KEY NOT NULL,
+    pulse INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE tenant_placements (
     tenant        TEXT PRIMARY KEY NOT NULL,
     home_region   TEXT NOT NULL,

@@ -18,6 +18,7 @@ type Store interface {
 	View(ctx context.Context, fn func(ctx context.Context, r *Roles) error) error
 	Beats
 	Callers
+	Pulses
 	// Ping says whether the database answers and is of the schema this program knows. Faults: Unavailable
 	// store_unavailable, schema_outdated; Conflict schema_newer, schema_altered, schema_foreign.
 	Ping(ctx context.Context) error

@@ -21,6 +21,7 @@ type state struct {
 	migrations tree[placement.MigrationRecord]
 	queue      tree[placement.Waiting]
 	backups    tree[placement.Backup]
+	pulses     tree[int64]
 
 	tenants    tree[authorization.TenantRecord]
 	principals tree[authorization.PrincipalRecord]
@@ -68,6 +69,7 @@ type kind[T, R any] struct {
 	record  func(T) R
 	restore func(R) T
 	belongs func(R) func(*state) bool // to what must exist at the commit; nil where it stands alone
+	tenant  func(R) string            // of whom it says where they stand; nil where it says nothing of that
 }
 
 func (k kind[T, R]) list(from []R) []T {
@@ -117,7 +119,11 @@ func (a aggregate[T, R]) write(v T, check func(exists bool) error) error {
 	if err := check(at.has(key)); err != nil {
 		return err
 	}
+	before := a.state.placements
 	*at = at.put(key, r)
+	if a.kind.tenant != nil {
+		a.state.stir(a.kind.tenant(r), before)
+	}
 	if a.kind.belongs != nil {
 		a.owe(a.kind.belongs(r))
 	}
