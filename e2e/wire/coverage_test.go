@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// documents are where a server describes what it offers to whom does not update when the server does. One that is not
-// served describes nothing yet; from the day on which it is, each of its operations needs a recording.
+// documents are where the server describes what it offers to programs that are not updated along with it. One that is
+// not served describes nothing yet; from the day on which it is, each of its operations needs a recording.
 var documents = []string{
 	"/internal/v1/openapi.json", "/v1/devices/openapi.json", "/agent/v1/openapi.json", "/enroll/v1/openapi.json",
 }

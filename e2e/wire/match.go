@@ -107,7 +107,7 @@ func (m *matching) leaf(at, want string, got any) {
 		}
 		return
 	}
-	if kindOf(got) != kind && !(kind == "string" && kindOf(got) == "time") {
+	if is := kindOf(got); is != kind && (kind != "string" || is != "time") {
 		m.differ(at, "is %s, was recorded as a %s", show(got), kind)
 		return
 	}

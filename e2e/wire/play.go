@@ -79,6 +79,8 @@ func (p *player) play(s *Story) ([]exchange, error) {
 }
 
 func (p *player) step(s *Step) (actual, error) {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
 		got, err := p.send(s)
@@ -93,7 +95,7 @@ func (p *player) step(s *Step) (actual, error) {
 		if len(found) == 0 || !s.Until || time.Now().After(deadline) {
 			return got, failed(found, got)
 		}
-		time.Sleep(20 * time.Millisecond) // a step that says so waits for a time to come
+		<-again.C
 	}
 }
 

@@ -31,7 +31,7 @@ func newValues() *values {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`) //nolint:gochecknoglobals // immutable
+var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
 
 // expand replaces the placeholders in a value of a request. A string that is nothing but one takes its JSON type.
 func (v *values) expand(in any) (any, error) {
@@ -103,7 +103,6 @@ type maker struct {
 	of    func(*values, []string) (any, error)
 }
 
-//nolint:gochecknoglobals // an immutable table
 var makers = map[string]maker{
 	"unix": {0, func(_ *values, args []string) (any, error) { return unix(args) }},
 	"random": {1, func(v *values, args []string) (any, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Only this package's tests know -update; what is recorded stays recorded.
-var update = flag.Bool("update", false, "record the answers that were not recorded yet") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "record the answers that were not recorded yet")
 
 const version = "v1"
 
