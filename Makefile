@@ -54,7 +54,7 @@ generate-check: ## fail where generated code is not fresh
 
 # What a binary links is found by asking the go command, which the test cache does not see: never from the cache.
 .PHONY: unit
-unit: ## unit and conformance tests and the kept fuzz inputs, with the race detector; TEST=regexp picks some
+unit: lab ## unit and conformance tests and the kept fuzz inputs, with the race detector; TEST=regexp picks some
 	@test -n "$(RACE)" || echo "NOTE: no C compiler, so the race detector is off"
 	$(GO) test -count=1 ./cmd/internal/deps
 	$(GO) test $(RACE) -timeout 15m -run '$(TEST)' $$($(GO) list ./... | grep -vE '^berth/(e2e|cmd/internal/deps)(/|$$)')
@@ -62,8 +62,13 @@ unit: ## unit and conformance tests and the kept fuzz inputs, with the race dete
 .PHONY: race
 race: unit e2e ## every test with the race detector, without lint
 
+.PHONY: lab
+lab: ## bring up what tests need: a Docker engine and a Postgres image; BERTH_POSTGRES_IMAGE names another one
+	@e2e/lab/docker
+	@e2e/lab/postgres >/dev/null
+
 .PHONY: e2e
-e2e: build ## black-box tests against the built binaries
+e2e: build lab ## black-box tests against the built binaries
 	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' ./e2e/...
 
 .PHONY: fuzz
