@@ -34,6 +34,11 @@ build: ## build every binary into bin/, static
 	test -n "$$mains" || { echo "there is nothing under cmd/ to build" >&2; exit 1; }; \
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $$mains
 
+.PHONY: images
+images: ## build a container image of every binary that has a Dockerfile, as berth/NAME:VERSION and berth/NAME:dev
+	@e2e/lab/docker
+	@.ci/images '$(VERSION)'
+
 .PHONY: lint
 lint: ## golangci-lint and go-arch-lint, built once into the user's cache
 	$(GO_ARCH_LINT) check --output-color=false
