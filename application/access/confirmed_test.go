@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"berth/application/access"
 	"berth/domain/authorization"
 	"berth/domain/placement"
 	"berth/ports/store"
@@ -126,4 +127,38 @@ func stands(ctx context.Context, r *store.Roles, tenant, node string) error {
 	head := authorization.TenantRecord{ID: tenant, Status: authorization.TenantActive, Revision: 1, Floor: 1}
 	at := placement.Record{Tenant: tenant, HomeRegion: "eu", Node: node, Generation: 1, Version: 1, State: placement.Active, ChangedAt: noon}
 	return errors.Join(r.Tenants.Create(ctx, authorization.RestoreTenant(head)), r.Placements.Create(ctx, placement.Restore(at)))
+}
+
+// After a failover to a copy that lost something, the same number of a pulse stands for another history: what was found
+// true before is looked at again.
+func TestRememberedBeliefsEndWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	w := housed(t)
+	behind := w.mem.Copy()
+	w.pair(1, authorization.Owner)
+	lost := w.known()
+	for range 2 {
+		if entries, err := w.poll("a", 0, lost); err != nil || len(entries) != 0 {
+			t.Fatal(err, entries)
+		}
+	}
+	pulse, err := w.mem.Pulse(w.ctx, "a")
+	w.must(err)
+	w.mem.FailOver(behind, "promoted")
+	for { // other changes of the node's, as many as were lost
+		now, err := w.mem.Pulse(w.ctx, "a")
+		w.must(err)
+		if now.Number == pulse.Number {
+			break
+		}
+		w.do(func(ctx context.Context, r *store.Roles) error {
+			p, err := r.Placements.Get(ctx, "acme")
+			return errors.Join(err, r.Placements.Save(ctx, p))
+		})
+	}
+	entries, err := w.poll("a", 0, lost)
+	w.must(err)
+	if len(entries) != 1 || entries[0].Result != access.PollSnapshotNeeded {
+		t.Fatalf("a belief of the lost history was answered %+v", entries)
+	}
 }

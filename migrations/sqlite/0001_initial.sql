@@ -109,6 +109,14 @@ CREATE TABLE tenant_backups (
     at            INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- Who runs the sweeps. A replica counts on its own clock how long a row stays as it is.
+CREATE TABLE duty_leaders (
+    duty   TEXT PRIMARY KEY NOT NULL,
+    holder TEXT NOT NULL,   -- a process, not a host
+    term   INTEGER NOT NULL, -- raised by each change of holder
+    beat   INTEGER NOT NULL  -- raised by each renewal
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE tenant_authorization_state (
     tenant     TEXT PRIMARY KEY NOT NULL,
     status     TEXT NOT NULL,

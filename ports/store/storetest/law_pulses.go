@@ -19,7 +19,7 @@ func pulseLaws() []law.Law[store.Store] {
 		promise("a pulse stays when nothing of the node's changed", pulseStays),
 		promise("a pulse that was answered after a commit counts it", pulseFresh),
 		promise("while a pulse stays, nothing differs that did not", pulseTold),
-		promise("a pulse takes any node and refuses what is no text", pulseOfAnyone),
+		promise("a pulse takes any node, names the origin, and refuses what is no text", pulseOfAnyone),
 	}
 }
 
@@ -226,6 +226,9 @@ func (k *kit) standAsBelieved(nodes []string, known []store.Known) map[string]st
 }
 
 func pulseOfAnyone(k *kit) {
+	if got := k.pulses("nobody")["nobody"].Origin; got != k.origin(k.see) {
+		k.Fatalf("the origin of a pulse is %q", got)
+	}
 	if p := k.pulses("nobody", ""); p["nobody"] != k.pulses("nobody")["nobody"] {
 		k.Fatalf("the pulse of nobody changes by itself")
 	}

@@ -19,8 +19,8 @@ func Run(t *testing.T, open func(tb testing.TB) store.Store) {
 func Laws() []law.Law[store.Store] {
 	return slices.Concat(
 		recordLaws(), valueLaws(), missLaws(), listLaws(), filterLaws(), atomicLaws(), boundaryLaws(), isolationLaws(),
-		beatLaws(), beatFaultLaws(), callerLaws(), nonceLaws(), revokeLaws(), changeLaws(), auditLaws(), standingLaws(), pulseLaws(),
-		onceLaws(), sweepLaws(), stressLaws(),
+		beatLaws(), beatFaultLaws(), callerLaws(), nonceLaws(), revokeLaws(), changeLaws(), auditLaws(), standingLaws(),
+		pulseLaws(), onceLaws(), sweepLaws(), originLaws(), stressLaws(),
 	)
 }
 

@@ -25,7 +25,9 @@ func (s *state) stir(tenant string, before tree[placement.Record]) {
 // Pulse reads the last commit.
 func (m *Memory) Pulse(ctx context.Context, node string) (out store.Pulse, err error) {
 	err = m.View(ctx, func(context.Context, *store.Roles) error {
-		out.Number, _ = m.state.Load().pulses.get(node)
+		now := m.state.Load()
+		out.Origin = now.origin
+		out.Number, _ = now.pulses.get(node)
 		return store.CheckText(node)
 	})
 	if err != nil {

@@ -78,6 +78,12 @@ func pulseMutants() []broken {
 				return p, err
 			}
 		}},
+		{"a pulse names no origin", "a pulse takes any node, names the origin, and refuses what is no text", func(m *mutant) {
+			m.pulse = func(ctx context.Context, node string) (store.Pulse, error) {
+				p, err := m.Memory.Pulse(ctx, node)
+				return store.Pulse{Number: p.Number}, err
+			}
+		}},
 		{"nodes have one pulse", "a pulse stays when nothing of the node's changed", func(m *mutant) {
 			m.pulse = func(ctx context.Context, _ string) (out store.Pulse, err error) {
 				for _, n := range m.state.Load().pulses.above("") {

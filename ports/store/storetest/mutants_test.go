@@ -80,7 +80,8 @@ type broken struct {
 // Each mutant is caught by the law that forbids its fault; the table says which.
 func TestMutantsAreCaught(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(isolationMutants(), recordMutants(), listMutants(), hotMutants(), logMutants(), standingMutants(), pulseMutants(), onceMutants())
+	all := slices.Concat(isolationMutants(), recordMutants(), listMutants(), hotMutants(), logMutants(), standingMutants(),
+		pulseMutants(), onceMutants(), originMutants())
 	var table strings.Builder
 	for _, b := range all {
 		table.WriteString("\n" + b.name + strings.Repeat(" ", max(1, 52-len(b.name))) + "→ " + b.law)

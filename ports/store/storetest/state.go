@@ -8,12 +8,15 @@ import (
 	"berth/domain/audit"
 	"berth/domain/authorization"
 	"berth/domain/identity"
+	"berth/domain/leadership"
 	"berth/domain/placement"
 	"berth/ports/store"
 )
 
 // state is everything that is stored, by key.
 type state struct {
+	origin string
+
 	regions    tree[placement.Region]
 	nodes      tree[placement.NodeRecord]
 	leases     tree[placement.LeaseRecord]
@@ -21,6 +24,7 @@ type state struct {
 	migrations tree[placement.MigrationRecord]
 	queue      tree[placement.Waiting]
 	backups    tree[placement.Backup]
+	leaders    tree[leadership.Record]
 	pulses     tree[int64]
 
 	tenants    tree[authorization.TenantRecord]
@@ -41,9 +45,10 @@ type state struct {
 
 func (t *tx) roles() *store.Roles {
 	return &store.Roles{
+		Origin:  t.origin,
 		Regions: regions{of(t, regionKind)}, Nodes: nodes{of(t, nodeKind)}, Leases: of(t, leaseKind),
 		Placements: placements{of(t, placementKind)}, Migrations: migrations{of(t, migrationKind)},
-		Queue: queue{t}, Backups: backups{t},
+		Queue: queue{t}, Backups: backups{t}, Leaders: of(t, leaderKind),
 		Tenants: tenants{of(t, tenantKind)}, Principals: principals{of(t, principalKind)}, Handles: handles{t},
 		Routes: routes{t}, Changes: changes{t}, Standings: standings{t},
 		Credentials: credentials{of(t, credentialKind)}, Keys: signingKeys{of(t, signingKeyKind)},
