@@ -13,6 +13,7 @@ func (t *Tx) Roles() *port.Roles {
 		Credentials: credentials{aggregateOf(t, credentialTable)}, Keys: signingKeys{aggregateOf(t, signingKeyTable)},
 		Tokens: operatorTokens{aggregateOf(t, operatorTokenTable)}, Secrets: secrets{aggregateOf(t, secretTable)},
 		Nonces: nonces{t}, Audit: entries{t}, Idempotency: idempotency{t},
+		Origin: t.session.Origin,
 	}
 }
 

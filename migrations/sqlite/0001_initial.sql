@@ -1,3 +1,4 @@
+-- readable from version 1
 -- Names the file as Berth's, so that another product's database is never taken for an empty one.
 PRAGMA application_id = 1114797160;
 
@@ -258,3 +259,11 @@ CREATE TABLE idempotent_requests (
     PRIMARY KEY (scope, key)
 ) STRICT;
 CREATE INDEX idempotent_requests_by_age ON idempotent_requests (created_at);
+
+-- Who runs the sweeps. A replica counts on its own clock how long a row stays as it is.
+CREATE TABLE duty_leaders (
+    duty   TEXT PRIMARY KEY NOT NULL,
+    holder TEXT NOT NULL,   -- a process, not a host
+    term   INTEGER NOT NULL, -- raised by each change of holder
+    beat   INTEGER NOT NULL  -- raised by each renewal
+) STRICT, WITHOUT ROWID;

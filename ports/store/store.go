@@ -110,4 +110,7 @@ type Roles struct {
 
 	Audit       Audit
 	Idempotency Idempotency
+
+	// Origin names the history that this transaction reads: it changes when the database was restored, replaced or failed over, and what was counted of rows before does not hold after (P9).
+	Origin string
 }
