@@ -11,23 +11,32 @@ import (
 )
 
 // Conn is one kept-alive connection that writes requests as they were built, so that the client's share of the machine
-// is small.
+// is small. One that lay idle is made anew: the server may have given it up meanwhile.
 type Conn struct {
-	c  net.Conn
-	in *bufio.Reader
+	network, address string
+
+	c    net.Conn
+	in   *bufio.Reader
+	used time.Time
 }
+
+const idle = 2 * time.Second
 
 // Dial connects to "unix:PATH" or to http://host:port.
 func Dial(address string) (*Conn, error) {
-	network, rest := "tcp", strings.TrimPrefix(address, "http://")
+	c := &Conn{network: "tcp", address: strings.TrimPrefix(address, "http://")}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, rest = "unix", path
+		c.network, c.address = "unix", path
 	}
-	c, err := net.Dial(network, rest)
-	if err != nil {
-		return nil, err
+	return c, c.dial()
+}
+
+func (c *Conn) dial() (err error) {
+	if c.c, err = net.Dial(c.network, c.address); err != nil {
+		return err
 	}
-	return &Conn{c: c, in: bufio.NewReaderSize(c, 64<<10)}, nil
+	c.in, c.used = bufio.NewReaderSize(c.c, 64<<10), time.Now()
+	return nil
 }
 
 // Close ends the connection.
@@ -35,6 +44,12 @@ func (c *Conn) Close() error { return c.c.Close() }
 
 // Do sends a request and returns what came back, and how long that took.
 func (c *Conn) Do(request []byte) (Reply, error) {
+	if time.Since(c.used) > idle {
+		_ = c.c.Close() // whatever is wrong with it
+		if err := c.dial(); err != nil {
+			return Reply{}, err
+		}
+	}
 	began := time.Now()
 	if _, err := c.c.Write(request); err != nil {
 		return Reply{}, err
@@ -45,7 +60,8 @@ func (c *Conn) Do(request []byte) (Reply, error) {
 	}
 	data, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	return Reply{Status: resp.StatusCode, ETag: resp.Header.Get("ETag"), Body: data, Took: time.Since(began)}, err
+	c.used = time.Now()
+	return Reply{Status: resp.StatusCode, ETag: resp.Header.Get("ETag"), Body: data, Took: c.used.Sub(began)}, err
 }
 
 // Must is Do that takes one status for an answer and every other for an error.

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -134,6 +133,6 @@ func (r *Replica) metric(name string) float64 {
 			return n
 		}
 	}
-	r.tb.Fatal(fmt.Sprintf("there is no metric %s", name))
+	r.tb.Fatalf("there is no metric %s", name)
 	return 0
 }
