@@ -11,9 +11,14 @@ import (
 // site is a control plane over a seeded database.
 type site struct {
 	*load.Rig
-	plan  Plan
-	nodes []*load.Node
-	took  time.Duration // to seed it
+	plan   Plan
+	nodes  []*load.Node
+	bodies [][]byte      // of their polls
+	took   time.Duration // to seed it
+
+	idle load.Result
+	by   map[string]*measured
+	told []string // what there is to say beside the table
 }
 
 // leases last so long that nodes which are measured by other things than their heartbeats stay online for the whole run.
@@ -23,7 +28,7 @@ var leases = []string{"BERTH_LEASE_DURATION=10m", "BERTH_LEASE_MARGIN=10m", "BER
 func newSite(tb testing.TB, p Plan, settings ...string) *site {
 	tb.Helper()
 	d := load.NewDatabase(tb, settings...)
-	s := &site{Rig: load.OnPostgres(tb, d, 1, leases...), plan: p}
+	s := &site{Rig: load.OnPostgres(tb, d, 1, leases...), plan: p, by: map[string]*measured{}}
 	s.Away(func() {
 		began := time.Now()
 		if err := Seed(context.Background(), d.DSN(), p); err != nil {
@@ -40,6 +45,11 @@ func newSite(tb testing.TB, p Plan, settings ...string) *site {
 		}
 		n.Sequence = 1
 		s.nodes = append(s.nodes, n)
+		body, err := load.PollBody(p.known(i))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.bodies = append(s.bodies, body)
 	}
 	return s
 }
