@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -17,7 +19,7 @@ func describe(err error) string {
 	var refused *pgconn.PgError
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
-	var op *net.OpError
+	var errno syscall.Errno
 	switch {
 	case errors.As(err, &refused):
 		return describeState(refused.Code)
@@ -31,8 +33,10 @@ func describe(err error) string {
 		return "the server's host name was not found"
 	case pgconn.Timeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
-	case errors.As(err, &op) && op.Err != nil:
-		return op.Op + ": " + op.Err.Error()
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server or something on the way closed the connection"
 	default:
 		return "the connection failed"
 	}

@@ -2,6 +2,7 @@ package pgnotify
 
 import (
 	"context"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
@@ -34,6 +35,9 @@ func open(tb testing.TB, dsn string, o Options) replica {
 	tb.Helper()
 	hub := notifytest.NewFake()
 	o.Local = hub
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	r, err := Open(dsn, o)
 	if err != nil {
 		tb.Fatal(err)

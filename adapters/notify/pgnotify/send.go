@@ -7,19 +7,21 @@ import (
 )
 
 const (
-	statement  = "hints"
-	notifySQL  = "SELECT count(pg_notify('" + channel + "', payload)) FROM unnest($1::text[]) AS payload"
-	perNotify  = 32 // payloads in one statement, 250 KB
-	lastMinute = 200 * time.Millisecond
+	statement = "hints"
+	notifySQL = "SELECT count(pg_notify('" + channel + "', payload)) FROM unnest($1::text[]) AS payload"
+	perNotify = 32 // payloads in one statement, 250 KB
+	shutdown  = 200 * time.Millisecond
 )
 
 // send sends what is queued until its connection fails or the context ends. While one statement is under way, and the
 // gap after it, the next batch gathers: publishing more costs the server no more statements.
 func (r *Relay) send(ctx context.Context, l *link, up func()) error {
-	if err := r.prepare(ctx, l); err != nil {
+	work, cancel := lingering(ctx)
+	defer cancel()
+	if err := r.prepare(work, l); err != nil {
 		return err
 	}
-	if err := r.notify(ctx, l, []payload{r.probe()}); err != nil {
+	if err := r.notify(work, l, []payload{r.probe()}); err != nil {
 		return err
 	}
 	up()
@@ -29,30 +31,30 @@ func (r *Relay) send(ctx context.Context, l *link, up func()) error {
 		payloads, b := []payload(nil), batch{}
 		select {
 		case <-ctx.Done():
-			return r.sendLast(l)
+			return r.notify(work, l, r.encode(r.queue.take()))
 		case <-r.queue.ready:
 			b = r.queue.take()
 			payloads = r.encode(b)
 		case <-timer.C:
 			payloads = []payload{r.probe()}
 		}
-		if err := r.notify(ctx, l, payloads); err != nil {
+		if err := r.notify(work, l, payloads); err != nil {
 			r.queue.merge(b) // whatever of it was sent already is sent twice
 			return err
 		}
 		r.counts.sent.Add(uint64(len(b.topics)))
 		if !pause(ctx, r.timing.Gap) {
-			return r.sendLast(l)
+			return r.notify(work, l, r.encode(r.queue.take()))
 		}
 		timer.Reset(r.timing.Silence)
 	}
 }
 
-// sendLast is for the last changes before a shutdown.
-func (r *Relay) sendLast(l *link) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lastMinute)
-	defer cancel()
-	return r.notify(ctx, l, r.encode(r.queue.take()))
+// lingering ends a little after ctx, so that the last changes before a shutdown are told of.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(shutdown, cancel) })
+	return work, func() { stop(); cancel() }
 }
 
 func (r *Relay) encode(b batch) []payload {
