@@ -17,6 +17,7 @@ type Session struct {
 	DB       *bun.DB           // for its dialect: queries run on the transaction's own connection
 	Classify func(error) error // the fault behind a driver's error, by its code
 	ReadOnly bool              // a view
+	Origin   string            // names the history that is read (store.Roles.Origin)
 }
 
 // Tx is one transaction or view on one connection, used by one goroutine at a time. It neither begins nor ends the

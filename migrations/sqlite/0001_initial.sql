@@ -43,6 +43,12 @@ CREATE TABLE relay_node_leases (
     registered_at        INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- Raised for each node that a tenant's placement names, before or after, by each write of that tenant's place or head.
+CREATE TABLE relay_node_pulses (
+    node  TEXT PRIMARY KEY NOT NULL,
+    pulse INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE tenant_placements (
     tenant        TEXT PRIMARY KEY NOT NULL,
     home_region   TEXT NOT NULL,
@@ -101,6 +107,14 @@ CREATE TABLE tenant_backups (
     manifest_root TEXT NOT NULL,
     last_sequence INTEGER NOT NULL,
     at            INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Who runs the sweeps. A replica counts on its own clock how long a row stays as it is.
+CREATE TABLE duty_leaders (
+    duty   TEXT PRIMARY KEY NOT NULL,
+    holder TEXT NOT NULL,   -- a process, not a host
+    term   INTEGER NOT NULL, -- raised by each change of holder
+    beat   INTEGER NOT NULL  -- raised by each renewal
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenant_authorization_state (

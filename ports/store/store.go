@@ -18,6 +18,7 @@ type Store interface {
 	View(ctx context.Context, fn func(ctx context.Context, r *Roles) error) error
 	Beats
 	Callers
+	Pulses
 	// Ping says whether the database answers and is of the schema this program knows. Faults: Unavailable
 	// store_unavailable, schema_outdated; Conflict schema_newer, schema_altered, schema_foreign.
 	Ping(ctx context.Context) error
@@ -87,6 +88,9 @@ func (p Page) Size() int { return min(max(p.Limit, 1), MaxPage) }
 
 // Roles are the records of one transaction. A field may be replaced by a double in tests.
 type Roles struct {
+	// Origin names the history that this transaction reads: it changes when the database was restored, replaced or failed over, and what was counted of rows before does not hold after (P9).
+	Origin string
+
 	Regions    Regions
 	Nodes      Nodes
 	Leases     Leases
@@ -94,6 +98,7 @@ type Roles struct {
 	Migrations Migrations
 	Queue      Queue
 	Backups    Backups
+	Leaders    Leaders
 
 	Tenants    Tenants
 	Principals Principals

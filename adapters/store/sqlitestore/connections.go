@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"io/fs"
@@ -25,6 +26,7 @@ import (
 // connections are those to one file, which is told from another at the same path by what it is on disk.
 type connections struct {
 	file    os.FileInfo
+	origin  string  // a name of its own for each file that was opened: what was read of another one tells nothing of it
 	bun     *bun.DB // of the writer; views use its dialect, too
 	writer  *pool
 	readers *pool
@@ -41,7 +43,7 @@ func connectTo(
 	if err != nil {
 		return nil, port.Away(err)
 	}
-	c := &connections{file: file}
+	c := &connections{file: file, origin: rand.Text()}
 	if c.bun, err = connect(path, o, 1, false); err != nil {
 		return nil, classify(err)
 	}
@@ -82,7 +84,7 @@ func (c *connections) lostLog(path string) bool {
 func (c *connections) close() error { return errors.Join(c.readers.close(), c.writer.close()) }
 
 func (c *connections) session(readOnly bool) store.Session {
-	return store.Session{DB: c.bun, Classify: classify, ReadOnly: readOnly}
+	return store.Session{DB: c.bun, Classify: classify, ReadOnly: readOnly, Origin: c.origin}
 }
 
 // touch makes the file with the rights that SQLite then gives the files beside it, too. It is made under another name

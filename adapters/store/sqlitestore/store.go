@@ -37,6 +37,7 @@ func (o Options) orDefaults() Options {
 type Store struct {
 	*store.Beats
 	*store.Callers
+	*store.Pulses
 
 	path    string
 	options Options
@@ -71,6 +72,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.Beats, s.Callers = store.NewBeats(s.whole(writeTo)), store.NewCallers(s.whole(readFrom))
+	s.Pulses = store.NewPulses(s.whole(readFrom))
 	return s, nil
 }
 
@@ -95,6 +97,7 @@ func (s *Store) ready(ctx context.Context, c *connections) (bool, error) {
 func (s *Store) Close() error {
 	s.Beats.Close()
 	s.Callers.Close()
+	s.Pulses.Close()
 	s.mu.Lock()
 	s.closed = true
 	c := s.to

@@ -166,6 +166,15 @@ func (l *late) Caller(ctx context.Context, fingerprint string) (*identity.Creden
 	return db.Caller(ctx, fingerprint)
 }
 
+// Pulse is store.Pulses'.
+func (l *late) Pulse(ctx context.Context, node string) (store.Pulse, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return store.Pulse{}, err
+	}
+	return db.Pulse(ctx, node)
+}
+
 // Ping is store.Store's.
 func (l *late) Ping(ctx context.Context) error {
 	db, err := l.get(ctx)
