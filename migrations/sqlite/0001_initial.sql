@@ -1,3 +1,4 @@
+-- readable from version 1
 -- Names the file as Berth's, so that another product's database is never taken for an empty one.
 PRAGMA application_id = 1114797160;
 

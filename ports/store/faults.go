@@ -55,6 +55,17 @@ func Away(cause error) *fault.Error {
 	return fault.New(fault.Unavailable, "store_unavailable", "the database does not answer").Because(cause).After(RetryAfter)
 }
 
+// Busy is a database that answers, and took too long: another holds a lock, or it has too much to do.
+func Busy(cause error) *fault.Error {
+	return fault.New(fault.Unavailable, "store_busy", "the database took too long").Because(cause).After(RetryAfter)
+}
+
+// NoRights is a database that does not let this program do what it has to.
+func NoRights(cause error) *fault.Error {
+	return fault.New(fault.Unavailable, "database_rights_missing", "the database's role lacks rights").Because(cause).
+		Curable("grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema, and let their owner upgrade it")
+}
+
 // Unknown is a commit that may or may not have happened.
 func Unknown(cause error) *fault.Error {
 	return fault.New(fault.Unavailable, "commit_unknown", "it is not known whether this happened").

@@ -118,7 +118,7 @@ func (s *Store) connections(ctx context.Context) (*connections, error) {
 	s.mu.RUnlock()
 	switch {
 	case closed:
-		return nil, port.Away(errClosed)
+		return nil, store.Closed()
 	case c != nil && !c.moved(s.path):
 		return c, nil
 	}
@@ -130,7 +130,7 @@ func (s *Store) reconnect(ctx context.Context) (*connections, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil, port.Away(errClosed)
+		return nil, store.Closed()
 	case s.to != nil && !s.to.moved(s.path):
 		return s.to, nil
 	case s.to != nil:
