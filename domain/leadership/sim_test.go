@@ -156,7 +156,7 @@ func (s *sim) consider(r *replica, mark Mark, origin int) {
 	})
 }
 
-var errOther = fmt.Errorf("another history") //nolint:gochecknoglobals // immutable
+var errOther = fmt.Errorf("another history")
 
 // ask sends a transaction and takes its answer, either of which may be lost.
 func (s *sim) ask(r *replica, sent time.Duration, do func() error) {

@@ -1,6 +1,11 @@
 package pgstore
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // Options are what may be chosen. The zero Options are good.
 type Options struct {
@@ -13,6 +18,9 @@ type Options struct {
 	// LockTimeout is how long a statement waits for another transaction's lock, and a call for a free connection; 2.5 s
 	// where it is 0.
 	LockTimeout time.Duration
+	// Password is asked for the password of each new connection, so that it can be changed while the store is open. Where
+	// it is nil, the DSN's counts, or what libpq's environment and files say.
+	Password func() (string, error)
 	// ConnectTimeout is what connecting to one host may take; where it is 0, what the DSN says, or else 5 s.
 	ConnectTimeout time.Duration
 }
@@ -33,6 +41,15 @@ func atLeast(size, otherwise int) int {
 		return otherwise
 	}
 	return size
+}
+
+// authenticate gives a connection that is to be made the password of this moment. An error is that of Password, which
+// names its file.
+func (o Options) authenticate(_ context.Context, c *pgx.ConnConfig) (err error) {
+	if o.Password != nil {
+		c.Password, err = o.Password()
+	}
+	return err
 }
 
 // grace is how much later than the server the client gives a statement up.

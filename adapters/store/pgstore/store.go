@@ -46,7 +46,7 @@ func Open(_ context.Context, dsn string, o Options) (*Store, error) {
 	}
 	s := &Store{options: o.orDefaults(), schema: schema}
 	config.ValidateConnect = s.greet
-	db := stdlib.OpenDB(*config)
+	db := stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(s.options.authenticate))
 	db.SetMaxIdleConns(0) // each connection is held by a session of its own
 	s.bun = bun.NewDB(db, store.Faithful(pgdialect.New()))
 	s.writers, s.readers, s.beats = s.pool(s.options.Writers), s.pool(s.options.Readers), s.pool(1)

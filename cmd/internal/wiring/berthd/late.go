@@ -21,10 +21,12 @@ type database interface {
 	Close() error
 }
 
+type opener = func(context.Context) (database, error)
+
 // late is a database that may not be there when the process starts: until it was opened once, whoever asks is told that
 // it is away, and it is tried again from time to time. Afterwards the store looks after itself.
 type late struct {
-	open  func(context.Context) (database, error)
+	open  opener
 	clock clock.Clock
 	log   *slog.Logger
 
@@ -42,7 +44,7 @@ type opened struct{ database }
 // tryAgain is how long one failure answers for all.
 const tryAgain = time.Second
 
-func newLate(open func(context.Context) (database, error), c clock.Clock, log *slog.Logger) *late {
+func newLate(open opener, c clock.Clock, log *slog.Logger) *late {
 	return &late{open: open, clock: c, log: log}
 }
 

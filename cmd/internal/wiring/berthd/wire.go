@@ -14,3 +14,8 @@ import (
 func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
 	panic(wire.Build(GroundSet, SQLiteSet, UseCaseSet, HandlerSet, wire.Struct(new(Process), "*")))
 }
+
+// OnPostgres builds one of any number of replicas on a Postgres server. The function returned lets go of what it opened.
+func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
+	panic(wire.Build(GroundSet, PostgresSet, UseCaseSet, HandlerSet, wire.Struct(new(Process), "*")))
+}
