@@ -129,10 +129,12 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Secrets: watched,
 	}
 	v3 := provideDuties(c, berthdSweeps)
+	leader := provideAlone(metrics)
 	watchWatch := &watch.Watch{
-		Clock: clock,
-		IDs:   source,
-		Log:   log,
+		Clock:  clock,
+		IDs:    source,
+		Log:    log,
+		Leader: leader,
 	}
 	ground := Ground{
 		Store:   berthdLate,
