@@ -86,6 +86,12 @@ func (p *Plan) fill() {
 	}))
 }
 
+// WritePassword changes the password of the database in its file.
+func (p *Plan) WritePassword(password string) {
+	p.tb.Helper()
+	(&Server{t: p.tb, Dir: p.dir}).write("password", password)
+}
+
 // Start starts replicas and waits until all are ready.
 func (p *Plan) Start(n int) []*Server {
 	p.tb.Helper()
@@ -97,7 +103,6 @@ func (p *Plan) Start(n int) []*Server {
 		s.process.start()
 	}
 	for _, s := range all {
-		s := s
 		s.Eventually("berthd is ready", s.Ready)
 	}
 	token := all[0].firstAdmin()

@@ -125,6 +125,18 @@ func (s *Server) Ready() bool {
 	return s.Ask(ctx, "", "GET", "/readyz", nil).Status == http.StatusOK
 }
 
+// Refuses starts a berthd that is expected to end by itself, not well, and returns what it said.
+func (s *Server) Refuses() string {
+	s.t.Helper()
+	s.process.start()
+	ended, err := s.process.wait(stopBound)
+	s.down = ended
+	if !ended || err == nil {
+		s.t.Fatalf("berthd was to refuse to start; ended %t with %v; it said:\n%s", ended, err, s.Output())
+	}
+	return s.Output()
+}
+
 // Kill ends berthd as a power cut would.
 func (s *Server) Kill() {
 	s.t.Helper()

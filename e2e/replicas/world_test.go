@@ -13,6 +13,7 @@ import (
 type world struct {
 	t      *testing.T
 	pg     *lab.PostgresServer
+	plan   *harness.Plan
 	one    *harness.Server
 	two    *harness.Server
 	nodes  map[string]*harness.Node
@@ -34,8 +35,9 @@ func worldOn(t *testing.T, pg *lab.PostgresServer, env ...string) *world {
 // worldAt is a world whose replicas are told of their database by a DSN of their own.
 func worldAt(t *testing.T, pg *lab.PostgresServer, dsn string, env ...string) *world {
 	t.Helper()
-	replicas := harness.NewPlan(t, dsn, env...).Start(2)
-	w := &world{t: t, pg: pg, one: replicas[0], two: replicas[1], nodes: map[string]*harness.Node{}, tenant: "acme"}
+	plan := harness.NewPlan(t, dsn, env...)
+	replicas := plan.Start(2)
+	w := &world{t: t, pg: pg, plan: plan, one: replicas[0], two: replicas[1], nodes: map[string]*harness.Node{}, tenant: "acme"}
 	w.one.Operator("POST", "/api/v1/regions", contract.NewRegion{ID: "eu", Origin: "https://eu.relay.test"}, 201, nil)
 	for _, id := range []string{"a", "b", "c"} {
 		w.nodes[id] = w.one.NewNode(id, "eu", 10_000)
