@@ -1,6 +1,7 @@
 package leadership
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -156,7 +157,7 @@ func (s *sim) consider(r *replica, mark Mark, origin int) {
 	})
 }
 
-var errOther = fmt.Errorf("another history")
+var errOther = errors.New("another history")
 
 // ask sends a transaction and takes its answer, either of which may be lost.
 func (s *sim) ask(r *replica, sent time.Duration, do func() error) {

@@ -15,6 +15,8 @@ containers=$(docker ps -aq --filter "label=$1")
 [ -z "$containers" ] || docker rm -f -v $containers
 networks=$(docker network ls -q --filter "label=$1")
 [ -z "$networks" ] || docker network rm $networks
+images=$(docker image ls -q --filter "label=$1")
+[ -z "$images" ] || docker image rm -f $images
 `
 
 // watch starts a process that outlives this one just long enough to clean up after it. This one's end, be it a panic, a
@@ -54,4 +56,5 @@ func removeStale(now time.Time) {
 	if ids := old("network", "ls"); len(ids) > 0 {
 		_, _ = docker(append([]string{"network", "rm"}, ids...)...)
 	}
+	_, _ = docker("image", "prune", "-f", "--filter", "label="+labelSession, "--filter", "until="+stale.String())
 }

@@ -76,13 +76,13 @@ func launch(spec Spec) (*Container, error) {
 func (s *session) create(spec Spec, on string) (*Container, error) {
 	c := &Container{Name: "lab-" + token(4), ports: map[int]int{}}
 	bindings := network.PortMap{}
-	for _, port := range spec.Ports {
-		free, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		c.ports[port] = free
-		bindings[network.MustParsePort(strconv.Itoa(port)+"/tcp")] = []network.PortBinding{{HostPort: strconv.Itoa(free)}}
+	free, err := freePorts(len(spec.Ports))
+	if err != nil {
+		return nil, err
+	}
+	for i, port := range spec.Ports {
+		c.ports[port] = free[i]
+		bindings[network.MustParsePort(strconv.Itoa(port)+"/tcp")] = []network.PortBinding{{HostPort: strconv.Itoa(free[i])}}
 	}
 	ctx, cancel := limited()
 	defer cancel()
@@ -123,13 +123,18 @@ func exposed(ports []int) []string {
 	return out
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// freePorts are ports at which nobody listens, each a different one.
+func freePorts(n int) ([]int, error) {
+	var free []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }()
+		free = append(free, l.Addr().(*net.TCPAddr).Port)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return free, nil
 }
 
 // Address is host:port at which the test reaches one of the container's published ports.

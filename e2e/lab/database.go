@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,24 +28,29 @@ func (d Database) URL(addresses ...string) string {
 	return u.String()
 }
 
-// perProcess is the superuser's DSN of the server that all of a test process's databases are on.
-var perProcess = sync.OnceValues(func() (string, error) {
+// shared is the server in a container that a test process's databases are on.
+var shared = sync.OnceValues(func() (*PostgresServer, error) {
+	return startServer(Options{Flags: []string{"max_connections=300"}})
+})
+
+// superuser is the DSN of the superuser of the server that Postgres makes databases on.
+func superuser() (string, error) {
 	if dsn := os.Getenv("BERTH_TEST_POSTGRES"); dsn != "" {
 		return dsn, nil
 	}
-	s, err := startServer(Options{Flags: []string{"max_connections=300"}})
+	s, err := shared()
 	if err != nil {
 		return "", err
 	}
 	return s.super.URL(s.Address(port)), nil
-})
+}
 
 // Postgres is the DSN of a fresh and empty database whose owner is no superuser. It is dropped at the test's end, and
 // whoever is still connected is thrown out. All of a test process's databases are on one server: that of
 // BERTH_TEST_POSTGRES, a superuser's DSN, or a container.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
-	super, err := perProcess()
+	super, err := superuser()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -51,6 +58,26 @@ func Postgres(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal("BERTH_TEST_POSTGRES is no DSN") // the error would show its password
 	}
+	return fresh(tb, super).URL(net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
+}
+
+// Shared is the test process's server in a container with a fresh database, for a test that does not disturb others on it.
+func Shared(tb testing.TB) *PostgresServer {
+	tb.Helper()
+	s, err := shared()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	own := *s
+	container := *s.Container
+	container.tb = tb
+	own.Container, own.DB = &container, fresh(tb, s.super.URL(s.Address(port)))
+	return &own
+}
+
+// fresh makes a database that goes with the test.
+func fresh(tb testing.TB, super string) Database {
+	tb.Helper()
 	name := "berth_" + token(6)
 	d := Database{Name: name, User: name, Password: token(12)}
 	if err := asSuperuser(super, d.create()...); err != nil {
@@ -61,7 +88,7 @@ func Postgres(tb testing.TB) string {
 			tb.Error(err)
 		}
 	})
-	return d.URL(fmt.Sprintf("%s:%d", config.Host, config.Port))
+	return d
 }
 
 // create copies template0, which nobody can be connected to.

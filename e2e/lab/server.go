@@ -103,6 +103,15 @@ func (s *PostgresServer) DSN() string { return s.DB.URL(s.Address(port)) }
 // Inside is the server's address for other containers of this process.
 func (s *PostgresServer) Inside() string { return s.Name + ":" + strconv.Itoa(port) }
 
+// InsideDSN is the database for other containers of this process, on this server or the others that have a copy.
+func (s *PostgresServer) InsideDSN(others ...*PostgresServer) string {
+	addresses := []string{s.Inside()}
+	for _, o := range others {
+		addresses = append(addresses, o.Inside())
+	}
+	return s.DB.URL(addresses...)
+}
+
 // Start starts the server again and waits until it answers.
 func (s *PostgresServer) Start() {
 	s.tb.Helper()

@@ -7,7 +7,10 @@
 // without a single hint.
 package notify
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Topic names what changed, "tenant/acme/authorization" for example. Topics are compared as strings.
 type Topic string
@@ -18,6 +21,16 @@ type Publisher interface {
 	// waits for a subscriber or a network, and never fails the caller, whose change stands whatever becomes of the hint;
 	// what cannot be sent is counted and dropped. An ended context may drop the hint too.
 	Publish(ctx context.Context, topics ...Topic)
+}
+
+// Waker tells everybody to look again. It is for who can not say which hints were lost: a connection that was gone for a
+// while, a queue that ran over.
+type Waker interface {
+	// WakeAll hints once at every subscription that names a topic and was there when it was called. All of them are
+	// going to read the store, so it wakes them in parts, spread over at most the given time, and returns after the
+	// last; where the time is not positive it wakes them at once. It waits for no subscriber. An ended context ends it
+	// early, with some not woken. Whoever subscribes or closes meanwhile does not wait for it.
+	WakeAll(ctx context.Context, over time.Duration)
 }
 
 // Subscriber lets a caller wait for hints.

@@ -23,7 +23,7 @@ type Hub struct {
 	limits Limits
 
 	mu            sync.RWMutex
-	subscriptions int
+	subscriptions map[*subscription]struct{}
 	topics        int
 	byTopic       map[notify.Topic]map[*subscription]struct{}
 }
@@ -31,11 +31,15 @@ type Hub struct {
 var (
 	_ notify.Publisher  = (*Hub)(nil)
 	_ notify.Subscriber = (*Hub)(nil)
+	_ notify.Waker      = (*Hub)(nil)
 )
 
 // New returns a hub without subscribers.
 func New(limits Limits) *Hub {
-	return &Hub{limits: limits, byTopic: map[notify.Topic]map[*subscription]struct{}{}}
+	return &Hub{
+		limits: limits, subscriptions: map[*subscription]struct{}{},
+		byTopic: map[notify.Topic]map[*subscription]struct{}{},
+	}
 }
 
 // Publish wakes the subscribers of the topics. Within the process no hint is lost, whatever the context says.
@@ -57,11 +61,11 @@ func (h *Hub) Subscribe(topics ...notify.Topic) (notify.Subscription, error) {
 	s := &subscription{hub: h, topics: named, c: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.subscriptions >= h.limits.Subscriptions || h.topics+len(named) > h.limits.Topics {
+	if len(h.subscriptions) >= h.limits.Subscriptions || h.topics+len(named) > h.limits.Topics {
 		return nil, fault.New(fault.Exhausted, "too_many_waiters", "too many requests are waiting for changes already").
 			Curable("ask again without waiting")
 	}
-	h.subscriptions++
+	h.subscriptions[s] = struct{}{}
 	h.topics += len(named)
 	for _, topic := range named {
 		if h.byTopic[topic] == nil {
@@ -76,13 +80,13 @@ func (h *Hub) Subscribe(topics ...notify.Topic) (notify.Subscription, error) {
 func (h *Hub) Waiting() int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return h.subscriptions
+	return len(h.subscriptions)
 }
 
 func (h *Hub) drop(s *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.subscriptions--
+	delete(h.subscriptions, s)
 	h.topics -= len(s.topics)
 	for _, topic := range s.topics {
 		delete(h.byTopic[topic], s)

@@ -2,8 +2,10 @@ package notifytest
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"berth/domain/fault"
 	"berth/ports/notify"
@@ -15,11 +17,18 @@ type Fake struct {
 	published []notify.Topic
 	subs      map[*fakeSub]bool
 	deaf      bool
-	full      bool
+	room      int
+	woken     int
 }
 
+var (
+	_ notify.Publisher  = (*Fake)(nil)
+	_ notify.Subscriber = (*Fake)(nil)
+	_ notify.Waker      = (*Fake)(nil)
+)
+
 // NewFake is one with room for everybody that loses nothing.
-func NewFake() *Fake { return &Fake{subs: map[*fakeSub]bool{}} }
+func NewFake() *Fake { return &Fake{subs: map[*fakeSub]bool{}, room: math.MaxInt} }
 
 // Publish is as notify.Publisher has it.
 func (f *Fake) Publish(ctx context.Context, topics ...notify.Topic) {
@@ -31,10 +40,22 @@ func (f *Fake) Publish(ctx context.Context, topics ...notify.Topic) {
 	f.published = append(f.published, topics...)
 	for s := range f.subs {
 		if !f.deaf && slices.ContainsFunc(topics, func(t notify.Topic) bool { return slices.Contains(s.topics, t) }) {
-			select {
-			case s.c <- struct{}{}:
-			default:
-			}
+			s.wake()
+		}
+	}
+}
+
+// WakeAll is as notify.Waker has it, but that it wakes everybody at once, however long it may take.
+func (f *Fake) WakeAll(ctx context.Context, _ time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	f.woken++
+	for s := range f.subs {
+		if !f.deaf && len(s.topics) > 0 {
+			s.wake()
 		}
 	}
 }
@@ -43,7 +64,7 @@ func (f *Fake) Publish(ctx context.Context, topics ...notify.Topic) {
 func (f *Fake) Subscribe(topics ...notify.Topic) (notify.Subscription, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.full {
+	if len(f.subs) >= f.room {
 		return nil, fault.New(fault.Exhausted, "too_many_waiters", "too many wait")
 	}
 	s := &fakeSub{f: f, topics: topics, c: make(chan struct{}, 1)}
@@ -62,7 +83,21 @@ func (f *Fake) LoseAll() {
 func (f *Fake) RefuseAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.full = true
+	f.room = 0
+}
+
+// Admit makes it have room for so many subscriptions.
+func (f *Fake) Admit(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.room = n
+}
+
+// Woken is how often everybody was woken.
+func (f *Fake) Woken() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.woken
 }
 
 // Took returns what was published since the last call, sorted, each topic once.
@@ -89,6 +124,13 @@ type fakeSub struct {
 }
 
 func (s *fakeSub) C() <-chan struct{} { return s.c }
+
+func (s *fakeSub) wake() {
+	select {
+	case s.c <- struct{}{}:
+	default:
+	}
+}
 
 func (s *fakeSub) Close() {
 	s.f.mu.Lock()
