@@ -39,7 +39,7 @@ func TestConformanceWithin(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		notifytest.Run(t, func(tb testing.TB) notifytest.Subject {
-			return within(open(tb, through(tb, lab.Postgres(tb), newProxy(tb, "")), Options{}))
+			return within(open(tb, "postgres://u@"+newProxy(tb, "").addr()+"/db", Options{}))
 		})
 	})
 }
