@@ -34,6 +34,11 @@ build: ## build every binary into bin/, static
 	test -n "$$mains" || { echo "there is nothing under cmd/ to build" >&2; exit 1; }; \
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $$mains
 
+.PHONY: images
+images: ## build a container image of every binary that has a Dockerfile, as berth/NAME:VERSION and berth/NAME:dev
+	@e2e/lab/docker
+	@.ci/images '$(VERSION)'
+
 .PHONY: lint
 lint: ## golangci-lint and go-arch-lint, built once into the user's cache
 	$(GO_ARCH_LINT) check --output-color=false
@@ -54,7 +59,7 @@ generate-check: ## fail where generated code is not fresh
 
 # What a binary links is found by asking the go command, which the test cache does not see: never from the cache.
 .PHONY: unit
-unit: ## unit and conformance tests and the kept fuzz inputs, with the race detector; TEST=regexp picks some
+unit: lab ## unit and conformance tests and the kept fuzz inputs, with the race detector; TEST=regexp picks some
 	@test -n "$(RACE)" || echo "NOTE: no C compiler, so the race detector is off"
 	$(GO) test -count=1 ./cmd/internal/deps
 	$(GO) test $(RACE) -timeout 15m -run '$(TEST)' $$($(GO) list ./... | grep -vE '^berth/(e2e|cmd/internal/deps)(/|$$)')
@@ -62,8 +67,13 @@ unit: ## unit and conformance tests and the kept fuzz inputs, with the race dete
 .PHONY: race
 race: unit e2e ## every test with the race detector, without lint
 
+.PHONY: lab
+lab: ## bring up what tests need: a Docker engine and a Postgres image; BERTH_POSTGRES_IMAGE names another one
+	@e2e/lab/docker
+	@e2e/lab/postgres >/dev/null
+
 .PHONY: e2e
-e2e: build ## black-box tests against the built binaries
+e2e: build lab ## black-box tests against the built binaries
 	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' ./e2e/...
 
 .PHONY: fuzz

@@ -4,14 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // batch is a statement over many rows or keys in the few sizes in which it is prepared once and kept, where bun would
 // write, and the database read, a text of its own each time. {} in it stands for the list.
 type batch struct {
-	sizes []int // descending, down to 1
-	texts []string
+	sizes    []int // descending, down to 1
+	texts    []string
+	numbered []string // the same with $1, $2 and so on
 }
 
 // newBatch repeats item, with a comma between.
@@ -20,23 +22,45 @@ func newBatch(text, item string) batch {
 	for _, n := range b.sizes {
 		list := strings.TrimSuffix(strings.Repeat(item+",", n), ",")
 		b.texts = append(b.texts, strings.Replace(text, "{}", list, 1))
+		b.numbered = append(b.numbered, numbered(b.texts[len(b.texts)-1]))
 	}
 	return b
 }
 
+// numbered writes a statement's arguments as $1, $2 and so on. There is no other question mark in it.
+func numbered(text string) string {
+	var out strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(text, "?")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		out.WriteString("$" + strconv.Itoa(n))
+		text = after
+	}
+}
+
 // covering is the smallest statement for n keys, or the largest there is.
-func (b batch) covering(n int) (text string, size int) {
+func (b batch) covering(t *Tx, n int) (text string, size int) {
 	at := 0
 	for at+1 < len(b.sizes) && b.sizes[at+1] >= n {
 		at++
 	}
-	return b.texts[at], b.sizes[at]
+	return b.text(t, at), b.sizes[at]
 }
 
 // within is the largest statement that takes no more than n rows.
-func (b batch) within(n int) (text string, size int) {
+func (b batch) within(t *Tx, n int) (text string, size int) {
 	at := slices.IndexFunc(b.sizes, func(size int) bool { return size <= n })
-	return b.texts[at], b.sizes[at]
+	return b.text(t, at), b.sizes[at]
+}
+
+func (b batch) text(t *Tx, at int) string {
+	if t.session.Numbered {
+		return b.numbered[at]
+	}
+	return b.texts[at]
 }
 
 // readKeys runs b for the keys and hands each row to scan. A key may be asked for more than once in one statement.
@@ -45,7 +69,7 @@ func readKeys(ctx context.Context, t *Tx, b batch, keys []string, scan func(*sql
 		return err
 	}
 	for len(keys) > 0 {
-		text, size := b.covering(len(keys))
+		text, size := b.covering(t, len(keys))
 		args := make([]any, size)
 		for i := range args {
 			args[i] = keys[min(i, len(keys)-1)]
@@ -79,7 +103,7 @@ func writeRows[R any](ctx context.Context, t *Tx, b batch, rows []R, args func([
 	}
 	var buffer []any
 	for len(rows) > 0 {
-		text, size := b.within(len(rows))
+		text, size := b.within(t, len(rows))
 		buffer = buffer[:0]
 		for _, row := range rows[:size] {
 			buffer = args(buffer, row)

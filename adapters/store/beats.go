@@ -11,6 +11,15 @@ import (
 // Run runs fn in one transaction on the primary: a write transaction that commits when fn returns nil, or a view.
 type Run func(ctx context.Context, fn func(ctx context.Context, t *Tx) error) error
 
+// Enter runs fn as the port has it: within it nothing else begins.
+func (run Run) Enter(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
+	ctx, err := port.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	return run(ctx, func(ctx context.Context, t *Tx) error { return fn(ctx, t.Roles()) })
+}
+
 // Decision is what a heartbeat does to the lease of its node.
 type Decision = func(*placement.Node, *placement.Lease) error
 

@@ -55,7 +55,7 @@ type credentials struct {
 
 func (c credentials) OfNode(ctx context.Context, node string) ([]*identity.Credential, error) {
 	return c.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("node = ?", node).OrderExpr("issued_at, fingerprint")
+		return q.Where("node = ?", node).OrderExpr("issued_at NULLS FIRST, fingerprint")
 	})
 }
 

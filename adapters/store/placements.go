@@ -54,6 +54,21 @@ type placements struct {
 	aggregate[*placement.Placement, placementRow]
 }
 
+func (p placements) Create(ctx context.Context, v *placement.Placement) error {
+	if err := p.aggregate.Create(ctx, v); err != nil {
+		return err
+	}
+	return p.t.stir(ctx, v.Record().Tenant)
+}
+
+func (p placements) Save(ctx context.Context, v *placement.Placement) error {
+	r := v.Record()
+	if err := p.t.stir(ctx, r.Tenant, r.Node, r.Source, r.Target); err != nil {
+		return err
+	}
+	return p.aggregate.Save(ctx, v)
+}
+
 // Concerning takes a page from each of three indexes and the first of their union: a single condition over the three
 // columns would read all that concerns the node to find one page.
 func (p placements) Concerning(ctx context.Context, node string, at port.Page) ([]*placement.Placement, error) {

@@ -55,7 +55,7 @@ func (q queue) Oldest(ctx context.Context, region string, limit int) ([]placemen
 		if region != "" {
 			q = q.Where("region = ?", region)
 		}
-		return q.OrderExpr("since, tenant").Limit(int64(max(limit, 1)))
+		return q.OrderExpr("since NULLS FIRST, tenant").Limit(int64(max(limit, 1)))
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ func (t *Tx) Roles() *port.Roles {
 		Regions: regions{aggregateOf(t, regionTable)}, Nodes: nodes{aggregateOf(t, nodeTable)},
 		Leases: aggregateOf(t, leaseTable), Placements: placements{aggregateOf(t, placementTable)},
 		Migrations: migrations{aggregateOf(t, migrationTable)}, Queue: queue{t}, Backups: backups{t},
+		Leaders: aggregateOf(t, leaderTable), Origin: t.session.Origin,
 		Tenants: tenants{aggregateOf(t, tenantTable)}, Principals: principals{aggregateOf(t, principalTable)},
 		Handles: handles{t}, Routes: routes{t}, Changes: changes{t}, Standings: standings{t},
 		Credentials: credentials{aggregateOf(t, credentialTable)}, Keys: signingKeys{aggregateOf(t, signingKeyTable)},

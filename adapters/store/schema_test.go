@@ -21,7 +21,7 @@ func TestMigrationsAreNumbered(t *testing.T) {
 	} {
 		files := fstest.MapFS{}
 		for _, file := range c.files {
-			files["x/"+file] = &fstest.MapFile{Data: []byte("SELECT 1")}
+			files["x/"+file] = &fstest.MapFile{Data: []byte("-- readable from version 1\nSELECT 1")}
 		}
 		steps, err := Migrations(files, "x")
 		if (err == nil) != c.good || c.good && (len(steps) != 2 || steps[1].Name != "b" || len(steps[1].Checksum) != 64) {

@@ -52,6 +52,20 @@ type tenants struct {
 	aggregate[*authorization.Tenant, tenantRow]
 }
 
+func (t tenants) Create(ctx context.Context, v *authorization.Tenant) error {
+	if err := t.t.stir(ctx, v.ID()); err != nil {
+		return err
+	}
+	return t.aggregate.Create(ctx, v)
+}
+
+func (t tenants) Save(ctx context.Context, v *authorization.Tenant) error {
+	if err := t.t.stir(ctx, v.ID()); err != nil {
+		return err
+	}
+	return t.aggregate.Save(ctx, v)
+}
+
 func (t tenants) List(ctx context.Context, p port.Page) ([]*authorization.Tenant, error) {
 	return t.page(ctx, p, whole)
 }

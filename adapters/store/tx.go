@@ -17,6 +17,8 @@ type Session struct {
 	DB       *bun.DB           // for its dialect: queries run on the transaction's own connection
 	Classify func(error) error // the fault behind a driver's error, by its code
 	ReadOnly bool              // a view
+	Numbered bool              // arguments of a statement are $1, $2 and so on, and not ?
+	Origin   string            // the history that is read, as port.Roles has it
 }
 
 // Tx is one transaction or view on one connection, used by one goroutine at a time. It neither begins nor ends the
@@ -31,8 +33,14 @@ type Tx struct {
 // NewTx is a transaction that was begun on conn.
 func NewTx(s Session, conn bun.IConn) *Tx { return &Tx{session: s, conn: gate{conn}} }
 
-// End makes every later use of a role refuse.
-func (t *Tx) End() { t.over = true }
+// Run runs fn, after which every use of a role is refused. It fails where fn fails, and where the database did.
+func (t *Tx) Run(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	defer func() { t.over = true }()
+	if err := fn(ctx, t); err != nil {
+		return err
+	}
+	return t.broken
+}
 
 // Broken is the first error of the database. A transaction that met one is not to be committed, whatever its function
 // made of it: the database may have rolled it back by itself, and would take what follows one statement at a time.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/feature"
 	"github.com/uptrace/bun/schema"
 
 	"berth/domain/ident"
@@ -109,9 +110,23 @@ func (t tuples) AppendQuery(gen schema.QueryGen, b []byte) (_ []byte, err error)
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = bun.Tuple(row).AppendQuery(gen, b); err != nil {
+		if b, err = bun.Tuple(typed(gen, row)).AppendQuery(gen, b); err != nil {
 			return nil, err
 		}
 	}
 	return b, nil
+}
+
+// typed says of bytes that they are: Postgres takes an untyped value of a list for text, which is no key of bytes.
+func typed(gen schema.QueryGen, row []any) []any {
+	if !gen.HasFeature(feature.DoubleColonCast) {
+		return row
+	}
+	out := slices.Clone(row)
+	for i, v := range row {
+		if digest, ok := v.([]byte); ok {
+			out[i] = bun.SafeQuery("?::bytea", digest)
+		}
+	}
+	return out
 }

@@ -43,7 +43,8 @@ type Access struct {
 	Tokens   TokenPorts
 	Settings Settings
 
-	sweep cursor
+	sweep     cursor
+	confirmed confirmed
 }
 
 // cursor is how far a sweep that goes through all tenants has come. Each replica has its own.

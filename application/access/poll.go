@@ -54,12 +54,9 @@ func (a *Access) Poll(ctx context.Context, in PollRequest) (PollAnswer, error) {
 		return PollAnswer{}, err
 	}
 	var out PollAnswer
-	err := a.await(ctx, in.Wait, nodeTopic(in.Caller.Node), func(ctx context.Context) (bool, error) {
-		err := a.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
-			p := polling{Roles: r, node: in.Caller.Node, budget: a.Settings.PollChanges}
-			out, err = p.answer(ctx, in.Known)
-			return err
-		})
+	beliefs := digestOf(in.Caller.Node, in.Known)
+	err := a.await(ctx, in.Wait, nodeTopic(in.Caller.Node), func(ctx context.Context) (done bool, err error) {
+		out, err = a.look(ctx, in, beliefs)
 		return len(out.Entries) > 0, err
 	})
 	if err != nil {
@@ -68,18 +65,39 @@ func (a *Access) Poll(ctx context.Context, in PollRequest) (PollAnswer, error) {
 	return out, nil
 }
 
+// look reads once. Beliefs that were found true are true as long as the node's pulse is what it was before that reading.
+func (a *Access) look(ctx context.Context, in PollRequest, beliefs digest) (out PollAnswer, err error) {
+	pulse, err := a.Store.Pulse(ctx, in.Caller.Node)
+	if err != nil || a.confirmed.at(beliefs, pulse) {
+		return PollAnswer{}, err
+	}
+	err = a.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
+		p := polling{Roles: r, node: in.Caller.Node, budget: a.Settings.PollChanges}
+		out, err = p.answer(ctx, in.Known)
+		return err
+	})
+	if err == nil && len(out.Entries) == 0 {
+		a.confirmed.note(beliefs, pulse)
+	}
+	return out, err
+}
+
 func checkKnown(known []store.Known) error {
 	if len(known) > MaxPoll {
 		return fault.New(fault.Invalid, "poll_too_large", "a poll names at most %d tenants", MaxPoll).At("tenants").
 			Curable("poll in parts")
 	}
 	for i, k := range known {
-		field := fmt.Sprintf("tenants[%d].", i)
-		if err := fault.All(ident.Counter(field+"generation", k.Generation), ident.Counter(field+"revision", k.Revision)); err != nil {
-			return err
+		if checkCounters("", k) == nil { // the field is named only where it is told
+			continue
 		}
+		return checkCounters(fmt.Sprintf("tenants[%d].", i), k)
 	}
 	return nil
+}
+
+func checkCounters(field string, k store.Known) error {
+	return fault.All(ident.Counter(field+"generation", k.Generation), ident.Counter(field+"revision", k.Revision))
 }
 
 // polling is one reading of a poll.

@@ -40,7 +40,7 @@ func (f *Fleet) Recover(ctx context.Context, in RecoverRequest) (*placement.Migr
 		if err != nil {
 			return err
 		}
-		f.leases.doubt(ls.Lease, f.Clock.Elapsed())
+		f.doubt(w, ls.Lease)
 		begun, err = placement.Recover(plan, ls.Parties, ls.target, ls.Loss, f.Settings.Deadlines, w.now)
 		if err != nil {
 			return ls.explain(err)

@@ -13,7 +13,7 @@ func (f *Fleet) ReplaceStorage(ctx context.Context, in NodeRequest) (placement.C
 	return f.changeNode(ctx, nodeChange{
 		actor: in.Actor, node: in.Node, action: "node.storage_replaced",
 		do: func(ctx context.Context, w *work, c placement.Candidate) error {
-			f.leases.doubt(c.Lease, f.Clock.Elapsed())
+			f.doubt(w, c.Lease)
 			if err := c.ReplaceStorage(); err != nil {
 				return err
 			}

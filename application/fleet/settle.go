@@ -25,7 +25,7 @@ func (f *Fleet) settle(ctx context.Context, id, source string) error {
 			return err
 		}
 		if lease != nil {
-			f.leases.doubt(lease, f.Clock.Elapsed())
+			f.doubt(w, lease)
 		}
 		switch m.Due(f.Settings.Deadlines, lease == nil || lease.Live(), w.now) {
 		case placement.Wait:

@@ -13,17 +13,26 @@ import (
 	"berth/ports/store"
 )
 
-// leaseCount is this replica's count of all leases (P9). It begins anew with the process.
+// leaseCount is this replica's count of all leases (P9). It begins anew with the process, and with each history of the
+// database: the row of a copy that lagged behind may be one that was counted out before the node got a newer lease.
 type leaseCount struct {
 	mu    sync.Mutex
 	watch *placement.Watch
 }
 
+// counted is the row of a lease as it was read.
 type counted struct {
-	node string
-	mark placement.Mark
-	live bool
+	origin string // the history that it was read from
+	node   string
+	mark   placement.Mark
+	live   bool
 }
+
+func countedOf(origin string, l *placement.Lease) counted {
+	return counted{origin, l.Record().Node, l.Mark(), l.Live()}
+}
+
+func (c counted) key() string { return c.node }
 
 // observe notes the leases as read just before now, and returns the live ones that ran out. Lapsed ones are counted
 // too: what rests on a lapse rests on this replica's own count of it.
@@ -35,6 +44,7 @@ func (l *leaseCount) observe(terms placement.LeaseTerms, leases []counted, now t
 	}
 	var out []counted
 	for _, c := range leases {
+		l.watch.In(c.origin)
 		l.watch.Observe(c.node, c.mark, now)
 		if c.live && l.watch.RanOut(c.node, c.mark, now) {
 			out = append(out, c)
@@ -51,12 +61,22 @@ func (l *leaseCount) forget(seen map[string]bool) {
 	}
 }
 
-// doubt makes a lapsed lease count as live unless this replica counted its row, as it now is, out (P9).
-func (l *leaseCount) doubt(lease *placement.Lease, now time.Duration) {
+// ranOut says whether this replica counted the row out, in the history that it was read from (P9).
+func (l *leaseCount) ranOut(c counted, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.watch == nil || !l.watch.RanOut(lease.Record().Node, lease.Mark(), now) {
-		lease.Doubt()
+	if l.watch == nil {
+		return false
+	}
+	l.watch.In(c.origin)
+	return l.watch.RanOut(c.node, c.mark, now)
+}
+
+// doubt makes a lapsed lease count as live unless this replica counted its row, as it now is, out (P9). It is asked in
+// the transaction that read the lease and rests on its end.
+func (f *Fleet) doubt(w *work, l *placement.Lease) {
+	if !f.leases.ranOut(countedOf(w.Origin, l), f.Clock.Elapsed()) {
+		l.Doubt()
 	}
 }
 
@@ -67,15 +87,13 @@ func (f *Fleet) SweepLeases(ctx context.Context) error {
 	seen := map[string]bool{}
 	var errs []error
 	err := store.EachPage(
-		func(p store.Page) ([]placement.Candidate, error) { return f.candidates(ctx, p) }, candidateKey,
-		func(page []placement.Candidate) error {
-			var leases []counted
+		func(p store.Page) ([]counted, error) { return f.rows(ctx, p) }, counted.key,
+		func(page []counted) error {
 			for _, c := range page {
-				leases = append(leases, counted{candidateKey(c), c.Lease.Mark(), c.Lease.Live()})
-				seen[candidateKey(c)] = true
+				seen[c.node] = true
 			}
 			// The clock is read after the rows: a count that began before a beat it has not seen would be too short.
-			for _, c := range f.leases.observe(f.Settings.Lease, leases, f.Clock.Elapsed()) {
+			for _, c := range f.leases.observe(f.Settings.Lease, page, f.Clock.Elapsed()) {
 				errs = append(errs, f.lapse(ctx, c))
 			}
 			return ctx.Err()
@@ -86,6 +104,19 @@ func (f *Fleet) SweepLeases(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
+// rows reads a page of leases, by node.
+func (f *Fleet) rows(ctx context.Context, p store.Page) (rows []counted, err error) {
+	err = f.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
+		page, err := r.Nodes.Candidates(ctx, "", p)
+		rows = make([]counted, 0, len(page))
+		for _, c := range page {
+			rows = append(rows, countedOf(r.Origin, c.Lease))
+		}
+		return err
+	})
+	return rows, err
+}
+
 func (f *Fleet) candidates(ctx context.Context, p store.Page) (page []placement.Candidate, err error) {
 	err = f.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
 		page, err = r.Nodes.Candidates(ctx, "", p)
@@ -94,14 +125,15 @@ func (f *Fleet) candidates(ctx context.Context, p store.Page) (page []placement.
 	return page, err
 }
 
-// lapse records that the lease counted at its mark ran out, unless the node was heard of since.
+// lapse records that the lease counted at its mark ran out, unless the node was heard of since, or may have been, in the
+// history that this one came after.
 func (f *Fleet) lapse(ctx context.Context, c counted) error {
 	err := f.commit(ctx, itself("leases"), store.Ticket{}, func(ctx context.Context, w *work) error {
 		lease, err := w.Leases.Get(ctx, c.node)
 		if err != nil {
 			return err
 		}
-		if !lease.Live() {
+		if !lease.Live() || c.origin != w.Origin {
 			return nil
 		}
 		if err := lease.Lapse(c.mark); err != nil {

@@ -16,22 +16,27 @@ import (
 
 // Duty is something to do again and again.
 type Duty struct {
-	Name  string
-	Every time.Duration // from the end of one run to the start of the next, shortened by up to a fifth
-	Run   func(context.Context) error
+	Name       string
+	Every      time.Duration // from the end of one run to the start of the next, shortened by up to a fifth
+	Everywhere bool          // each replica has something of its own to do; else the one that leads is enough
+	Run        func(context.Context) error
 }
 
 // Watch runs duties.
 type Watch struct {
-	Clock clock.Clock
-	IDs   ids.Source // what makes replicas that started together drift apart
-	Log   *slog.Logger
+	Clock  clock.Clock
+	IDs    ids.Source // what makes replicas that started together drift apart
+	Log    *slog.Logger
+	Leader Leader
 }
 
-// Run runs every duty at once and then at its interval until the context ends, and returns when all have. A duty never
-// overlaps itself and waits for no other; an error or a panic of one run is logged, and the next comes all the same.
-// Fault: Invalid invalid_duty, before anything ran.
+// Run runs every duty at once and then at its interval until the context ends, and returns when all have and the
+// leadership was given up. A duty never overlaps itself and waits for no other; an error or a panic of one run is logged,
+// and the next comes all the same. What only the leader does is asked for at its interval on every replica, and runs at
+// once when this one begins to lead; the context of a run ends with the leadership. Fault: Invalid invalid_duty, before
+// anything ran.
 func (w *Watch) Run(ctx context.Context, duties ...Duty) error {
+	duties = append(w.Leader.Duties(), duties...)
 	if err := check(duties); err != nil {
 		return err
 	}
@@ -40,6 +45,7 @@ func (w *Watch) Run(ctx context.Context, duties ...Duty) error {
 		all.Go(func() { w.keep(ctx, d) })
 	}
 	all.Wait()
+	w.Leader.Resign(context.WithoutCancel(ctx))
 	return nil
 }
 
@@ -58,19 +64,37 @@ func check(duties []Duty) error {
 func (w *Watch) keep(ctx context.Context, d Duty) {
 	timer := w.Clock.NewTimer(0)
 	defer timer.Stop()
+	var taken <-chan struct{}
 	failures := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C():
+		case <-taken:
 		}
 		if ctx.Err() != nil { // both were ready
 			return
 		}
-		failures = w.once(ctx, d, failures)
+		if !d.Everywhere { // asked for before the turn, so that a leadership which begins after it is not missed
+			taken = w.Leader.Taken()
+		}
+		failures = w.turn(ctx, d, failures)
 		timer.Reset(w.jittered(d.Every))
 	}
+}
+
+// turn runs a duty where that is this replica's to do. Failures are counted within one leadership.
+func (w *Watch) turn(ctx context.Context, d Duty, failures int) int {
+	if d.Everywhere {
+		return w.once(ctx, d, failures)
+	}
+	ctx, release, ok := w.Leader.Lead(ctx)
+	if !ok {
+		return 0
+	}
+	defer release()
+	return w.once(ctx, d, failures)
 }
 
 // once runs a duty that failed so many times on end, and returns how many that are now. A failure that lasts is logged
@@ -80,7 +104,7 @@ func (w *Watch) once(ctx context.Context, d Duty, failures int) int {
 	err := guarded(ctx, d)
 	took := w.Clock.Elapsed() - start
 	switch {
-	case ctx.Err() != nil: // what a stop interrupted is no failure
+	case ctx.Err() != nil: // what a stop, or the end of the leadership, interrupted is no failure
 		return failures
 	case err != nil:
 		failures++

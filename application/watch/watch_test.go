@@ -51,7 +51,7 @@ func start(t *testing.T, duties ...watch.Duty) *bench {
 	t.Helper()
 	b := &bench{t: t, clock: clocktest.New(began), log: &journal{}, done: make(chan error, 1)}
 	b.watch = &watch.Watch{
-		Clock: b.clock, IDs: idstest.New(1), Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Clock: b.clock, IDs: idstest.New(1), Log: slog.New(slog.NewTextHandler(b.log, nil)), Leader: watch.Alone{},
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	b.stop = stop
@@ -116,7 +116,7 @@ func TestJitterDiffers(t *testing.T) {
 	for seed := range uint64(20) {
 		var runs atomic.Int64
 		clk := clocktest.New(began)
-		w := &watch.Watch{Clock: clk, IDs: idstest.New(seed), Log: slog.New(slog.DiscardHandler)}
+		w := &watch.Watch{Clock: clk, IDs: idstest.New(seed), Log: slog.New(slog.DiscardHandler), Leader: watch.Alone{}}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- w.Run(ctx, counting("sweep", time.Minute, &runs)) }()
@@ -232,7 +232,7 @@ func TestRefusesInvalidDuties(t *testing.T) {
 		"nothing to run":    {Name: "bad", Every: time.Minute},
 		"a name twice":      good,
 	} {
-		w := &watch.Watch{Clock: clocktest.New(began), IDs: idstest.New(1), Log: slog.New(slog.DiscardHandler)}
+		w := &watch.Watch{Clock: clocktest.New(began), IDs: idstest.New(1), Log: slog.New(slog.DiscardHandler), Leader: watch.Alone{}}
 		if err := w.Run(t.Context(), good, bad); fault.SlugOf(err) != "invalid_duty" {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -92,7 +92,9 @@ func (r *devRun) watch(m contract.Migration, state string) contract.Migration {
 	if state == "done" {
 		wait = 5 * time.Second
 	}
-	for late := time.Now().Add(patience); m.State != state && m.EndedAt == nil; {
+	look := time.NewTicker(5 * time.Millisecond) // far below what one address may ask
+	defer look.Stop()
+	for late := time.Now().Add(patience); m.State != state && m.EndedAt == nil; <-look.C {
 		if time.Now().After(late) {
 			r.tb.Fatalf("the migration does not go on: %+v", m)
 		}

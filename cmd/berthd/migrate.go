@@ -76,7 +76,7 @@ func (s streams) migrateStatus(cmd *cobra.Command, schema berthd.Schema) error {
 		return err
 	}
 	if left > 0 {
-		return fault.New(fault.Unavailable, "schema_outdated", "%d steps are not taken", left).Curable("run berthd migrate up")
+		return fault.New(fault.Unavailable, "schema_outdated", "steps that are not taken: %d", left).Curable("run berthd migrate up")
 	}
 	return nil
 }

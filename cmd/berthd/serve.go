@@ -30,7 +30,7 @@ func (s streams) serve(cmd *cobra.Command, migrate bool) error {
 		return err
 	}
 	ctx, log := cmd.Context(), s.logger(l.Config)
-	p, release, err := berthd.OnSQLite(l.Config, log, berthd.Version(version))
+	p, release, err := berthd.Build(l.Config, log, berthd.Version(version))
 	if err != nil {
 		return err
 	}

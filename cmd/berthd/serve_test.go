@@ -79,7 +79,7 @@ func TestServe(t *testing.T) {
 		t.Fatalf("ready, and /readyz answers %d %s", status, text)
 	}
 	_, _, metrics := fetch(t, p.listening("metrics")+"/metrics")
-	for _, name := range []string{`berth_build_info{`, `berth_hint_subscriptions `, `berth_http_requests_total{audience="api",operation="readyz",status="200"} `} {
+	for _, name := range []string{`berth_build_info{`, `berth_hint_subscriptions `, `berth_sweep_leader 1`, `berth_http_requests_total{audience="api",operation="readyz",status="200"} `} {
 		if !strings.Contains(metrics, name) {
 			t.Errorf("the metrics lack %s", name)
 		}

@@ -25,6 +25,7 @@ type rules struct {
 	anyReport       bool // a report is taken for whatever migration runs (P16)
 	lapseUnseen     bool // a lease is lapsed though a beat came since it was counted (P9)
 	recheckAnywhere bool // the second check does not ask for the generation at which the write began (P8)
+	originUnseen    bool // a count goes on in another history of the database (P9)
 	fromArrival     bool // the node counts its lease from the answer's arrival (P9)
 	installOver     bool // a process installs over a copy of a later version (P16)
 	sturdy          bool // not a rule but a world in which no process crashes, for what needs a long life to be seen

@@ -3,6 +3,7 @@ package placement
 import (
 	"time"
 
+	"berth/domain/counting"
 	"berth/domain/fault"
 )
 
@@ -38,40 +39,27 @@ func (t LeaseTerms) Check() error {
 }
 
 // Watch counts leases for one replica of the control plane (P9): from when this replica first saw a row as it now is,
-// on its own monotonic clock. It compares no wall clocks, starts anew with every process, and starts anew for a row
-// that went backwards (a restored or failed-over database), since any difference restarts the count.
+// on its own monotonic clock. It compares no wall clocks, starts anew with every process, for a row that went backwards,
+// and for all rows when the database was restored or failed over.
 type Watch struct {
 	terms LeaseTerms
-	seen  map[string]sighting
-}
-
-type sighting struct {
-	mark Mark
-	at   time.Duration
+	rows  counting.Unchanged[string, Mark]
 }
 
 // NewWatch starts to count under the given terms.
-func NewWatch(terms LeaseTerms) *Watch { return &Watch{terms: terms, seen: map[string]sighting{}} }
+func NewWatch(terms LeaseTerms) *Watch { return &Watch{terms: terms} }
+
+// In says of which history are the rows that are asked about next. Another one than before starts every count anew: the
+// node may have been granted a lease that is lost from the row.
+func (w *Watch) In(origin string) { w.rows.In(origin) }
 
 // Observe notes the row as this replica reads it at the monotonic instant now.
-func (w *Watch) Observe(node string, mark Mark, now time.Duration) {
-	if s, ok := w.seen[node]; ok && s.mark == mark {
-		return
-	}
-	w.seen[node] = sighting{mark, now}
-}
+func (w *Watch) Observe(node string, mark Mark, now time.Duration) { w.rows.Observe(node, mark, now) }
 
 // RanOut says whether the lease at mark ran out by this replica's count. A row it has not seen has not run out.
 func (w *Watch) RanOut(node string, mark Mark, now time.Duration) bool {
-	s, ok := w.seen[node]
-	return ok && s.mark == mark && now-s.at > w.terms.CountOut()
+	return w.rows.For(node, mark, now) > w.terms.CountOut()
 }
 
 // Forget drops every node that is not kept, so that the watch stays as big as the fleet.
-func (w *Watch) Forget(kept func(node string) bool) {
-	for node := range w.seen {
-		if !kept(node) {
-			delete(w.seen, node)
-		}
-	}
-}
+func (w *Watch) Forget(kept func(node string) bool) { w.rows.Forget(kept) }

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,6 +17,9 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	Err    error // where there was none, or not to its end
+
+	request *http.Request
 }
 
 // Slug is the slug of a problem; empty for any other answer.
@@ -30,13 +34,23 @@ func (a Answer) Slug() string {
 // Do sends a request to the API listener with a bearer token; body is marshalled unless it is a string.
 func (s *Server) Do(token, method, path string, body any, header ...string) Answer {
 	s.t.Helper()
-	req, err := http.NewRequest(method, s.API+path, reader(body))
-	must(s.t, err)
+	a := s.Ask(context.Background(), token, method, path, body, header...)
+	must(s.t, a.Err)
+	s.conforms(s.client, s.API, a)
+	return a
+}
+
+// Ask is Do for where a failure is no surprise: its error is in the answer, and nothing is checked.
+func (s *Server) Ask(ctx context.Context, token, method, path string, body any, header ...string) Answer {
+	req, err := http.NewRequestWithContext(ctx, method, s.API+path, reader(body))
+	if err != nil {
+		return Answer{Err: err}
+	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	setHeaders(req, body, header)
-	return s.send(http.DefaultClient, req, s.API)
+	return send(s.client, req)
 }
 
 // Call is Do that expects a status and decodes the answer into out, unless that is nil.
@@ -73,16 +87,14 @@ func (s *Server) expect(a Answer, what string, status int, out any) {
 	}
 }
 
-func (s *Server) send(c *http.Client, req *http.Request, base string) Answer {
-	s.t.Helper()
+func send(c *http.Client, req *http.Request) Answer {
 	resp, err := c.Do(req)
-	must(s.t, err)
+	if err != nil {
+		return Answer{Err: err, request: req}
+	}
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
-	must(s.t, err)
-	a := Answer{Status: resp.StatusCode, Header: resp.Header, Body: data}
-	s.conforms(c, base, req, a)
-	return a
+	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: data, Err: err, request: req}
 }
 
 func reader(body any) io.Reader {
@@ -123,16 +135,5 @@ func Decode(t testing.TB, a Answer, status int, out any) {
 
 // Try sends a request to a server that may die meanwhile: the status, or 0 where there was no answer.
 func (s *Server) Try(token, method, path string, body any) int {
-	req, err := http.NewRequest(method, s.API+path, reader(body))
-	if err != nil {
-		return 0
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
+	return s.Ask(context.Background(), token, method, path, body).Status
 }

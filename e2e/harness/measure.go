@@ -2,7 +2,6 @@ package harness
 
 import (
 	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -41,7 +40,7 @@ func (s *Server) Waiting() int {
 // MetricsText is what the metrics listener shows.
 func (s *Server) MetricsText() string {
 	s.t.Helper()
-	resp, err := http.Get(s.Metrics + "/metrics")
+	resp, err := s.client.Get(s.Metrics + "/metrics")
 	must(s.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)

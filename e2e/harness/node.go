@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -28,6 +29,12 @@ type Node struct {
 	Generation  int64
 	Sequence    int64
 }
+
+// Through lets the ingress send what this node asks for to another replica from now on.
+func (n *Node) Through(s *Server) *Node { n.s = s; return n }
+
+// At is this node as another replica sees it. Its beats are not counted by the node itself.
+func (n *Node) At(s *Server) *Node { other := *n; return other.Through(s) }
 
 // NewNode defines a node with room for tenants, admits a certificate for it, registers it and beats once.
 func (s *Server) NewNode(id, region string, tenants int64) *Node {
@@ -135,24 +142,47 @@ const InternalHost = "internal.berth.test"
 // Do sends a request as the ingress would for this node.
 func (n *Node) Do(method, path string, body any, header ...string) Answer {
 	n.s.t.Helper()
+	a := n.Ask(context.Background(), method, path, body, header...)
+	n.s.expected(a)
+	return a
+}
+
+// Ask is Do for where a failure is no surprise: its error is in the answer, and nothing is checked.
+func (n *Node) Ask(ctx context.Context, method, path string, body any, header ...string) Answer {
 	data := bytesOf(body)
 	value, err := identity.Seal(n.s.Secret, n.Payload(method, path, data))
-	must(n.s.t, err)
-	return n.s.Internal(method, path, data, append(header, contract.HeaderAssertion, value)...)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	return n.s.asIngress(ctx, method, path, data, append(header, contract.HeaderAssertion, value)...)
 }
 
 // Internal sends a request to the internal listener with exactly these headers.
 func (s *Server) Internal(method, path string, body []byte, header ...string) Answer {
 	s.t.Helper()
-	req, err := http.NewRequest(method, "http://"+InternalHost+"/internal/v1"+path, bytes.NewReader(body))
-	must(s.t, err)
+	a := s.asIngress(context.Background(), method, path, body, header...)
+	s.expected(a)
+	return a
+}
+
+func (s *Server) expected(a Answer) {
+	s.t.Helper()
+	must(s.t, a.Err)
+	s.conforms(s.ingress, s.inside, a)
+}
+
+func (s *Server) asIngress(ctx context.Context, method, path string, body []byte, header ...string) Answer {
+	req, err := http.NewRequestWithContext(ctx, method, s.inside+"/internal/v1"+path, bytes.NewReader(body))
+	if err != nil {
+		return Answer{Err: err}
+	}
 	if len(body) == 0 {
 		req.Body = http.NoBody
 		setHeaders(req, nil, header)
 	} else {
 		setHeaders(req, body, header)
 	}
-	return s.send(s.internal, req, "http://"+InternalHost)
+	return send(s.ingress, req)
 }
 
 // Call is Do that expects a status and decodes the answer.

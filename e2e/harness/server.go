@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -11,9 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,21 +20,30 @@ import (
 	"berth/domain/identity"
 )
 
-// Server is a running berthd on SQLite.
+// Server is a running berthd: a process on SQLite, or a replica in a container.
 type Server struct {
-	t        testing.TB
-	Dir      string
-	API      string // base URL of the API listener
-	Metrics  string // base URL of the metrics listener
-	Socket   string // the internal listener
-	Token    string // an admin's
-	Secret   identity.IngressSecret
-	Extra    []string // further environment
-	specs    *specs
-	internal *http.Client
-	cmd      *exec.Cmd
-	out      *output
-	exited   chan error
+	t       testing.TB
+	Dir     string
+	API     string // base URL of the API listener
+	Metrics string // base URL of the metrics listener
+	Socket  string // the internal listener of a process
+	Token   string // an admin's
+	Secret  identity.IngressSecret
+	Extra   []string // further environment
+	specs   *specs
+	client  *http.Client // of the API and of metrics
+	ingress *http.Client // of the internal listener
+	inside  string       // base URL of that listener, as the ingress names it
+	process process
+	down    bool // as the test wants it
+}
+
+// process is where a berthd runs.
+type process interface {
+	start() // and learns where it listens
+	signal(sig syscall.Signal)
+	wait(bound time.Duration) (ended bool, err error) // the error is of a process that did not end well
+	output() string
 }
 
 // Start makes a directory with a fresh database and starts berthd in it; the test's end stops it.
@@ -47,11 +53,14 @@ func Start(t testing.TB, extra ...string) *Server {
 	dir, err := os.MkdirTemp("", "berth-")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &Server{t: t, Dir: dir, Socket: filepath.Join(dir, "internal.sock"), Extra: extra, specs: &specs{}}
-	s.Secret = identity.IngressSecret{ID: "s1", Key: random(32)}
+	s := &Server{
+		t: t, Dir: dir, Socket: filepath.Join(dir, "internal.sock"), Extra: extra, specs: &specs{},
+		client: http.DefaultClient, inside: "http://" + InternalHost, Secret: identity.IngressSecret{ID: "s1", Key: random(32)},
+	}
+	s.process = &child{s: s}
 	s.WriteSecrets(s.Secret)
 	s.write("bootstrap", Bootstrap)
-	s.internal = &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+	s.ingress = &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		MaxIdleConnsPerHost: 64,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket)
@@ -59,10 +68,15 @@ func Start(t testing.TB, extra ...string) *Server {
 	}}
 	s.Run()
 	t.Cleanup(s.Stop)
+	s.Token = s.firstAdmin()
+	return s
+}
+
+func (s *Server) firstAdmin() string {
+	s.t.Helper()
 	var made struct{ Token string }
 	s.Call(Bootstrap, "POST", "/api/v1/tokens", map[string]any{"name": "test", "role": "admin"}, 201, &made)
-	s.Token = made.Token
-	return s
+	return made.Token
 }
 
 // WriteSecrets writes the file of ingress secrets.
@@ -88,116 +102,114 @@ func (s *Server) write(name, text string) {
 	must(s.t, os.WriteFile(filepath.Join(s.Dir, name), []byte(text), 0o600))
 }
 
-// Run starts the process and waits until it is ready.
+// generous are settings for tests: one address plays every device and node here, and a test waits for sweeps.
+func generous() []string {
+	return []string{
+		"BERTH_SOURCE_RATE=100000", "BERTH_SOURCE_BURST=100000", "BERTH_DEVICE_RATE=10000", "BERTH_DEVICE_BURST=10000",
+		"BERTH_NODE_RATE=100000", "BERTH_NODE_BURST=100000", "BERTH_SWEEP_INTERVAL=200ms", "BERTH_TRUST_DOMAIN=berth.test",
+	}
+}
+
+// Run starts berthd and waits until it is ready.
 func (s *Server) Run() {
 	s.t.Helper()
-	api, metrics := freeAddress(s.t), freeAddress(s.t)
-	s.API, s.Metrics = "http://"+api, "http://"+metrics
-	s.out = &output{}
-	s.cmd = exec.Command(Binary(s.t), "serve", "--migrate")
-	s.cmd.Env = append(os.Environ(),
-		"BERTH_DATABASE_URL=sqlite:"+filepath.Join(s.Dir, "control.db"),
-		"BERTH_LISTEN="+api, "BERTH_METRICS_LISTEN="+metrics, "BERTH_INTERNAL_LISTEN=unix:"+s.Socket,
-		"BERTH_KMS_URL=file:"+filepath.Join(s.Dir, "keys"), "BERTH_TRUST_DOMAIN=berth.test",
-		"BERTH_BOOTSTRAP_TOKEN_FILE="+filepath.Join(s.Dir, "bootstrap"),
-		"BERTH_INGRESS_SECRETS_FILE="+filepath.Join(s.Dir, "ingress.json"))
-	// One process and address plays every device and node here, and a test waits for sweeps.
-	s.cmd.Env = append(s.cmd.Env, "BERTH_SOURCE_RATE=100000", "BERTH_SOURCE_BURST=100000", "BERTH_DEVICE_RATE=10000", "BERTH_DEVICE_BURST=10000", "BERTH_NODE_RATE=100000",
-		"BERTH_NODE_BURST=100000", "BERTH_SWEEP_INTERVAL=200ms")
-	s.cmd.Env = append(s.cmd.Env, s.Extra...)
-	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
-	must(s.t, s.cmd.Start())
-	s.exited = make(chan error, 1)
-	go func(cmd *exec.Cmd, exited chan<- error) { exited <- cmd.Wait() }(s.cmd, s.exited)
-	s.Eventually("berthd is ready", func() bool { return s.ready() })
+	s.process.start()
+	s.down = false
+	s.Eventually("berthd is ready", s.Ready)
 }
 
-func (s *Server) ready() bool {
-	resp, err := http.Get(s.API + "/readyz")
-	if err != nil {
-		return false
+// Ready says whether berthd says of itself that it is.
+func (s *Server) Ready() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return s.Ask(ctx, "", "GET", "/readyz", nil).Status == http.StatusOK
+}
+
+// Refuses starts a berthd that is expected to end by itself, not well, and returns what it said.
+func (s *Server) Refuses() string {
+	s.t.Helper()
+	s.process.start()
+	ended, err := s.process.wait(stopBound)
+	s.down = ended
+	if !ended || err == nil {
+		s.t.Fatalf("berthd was to refuse to start; ended %t with %v; it said:\n%s", ended, err, s.Output())
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return s.Output()
 }
 
-// Kill ends the process as a power cut would.
+// Kill ends berthd as a power cut would.
 func (s *Server) Kill() {
 	s.t.Helper()
-	must(s.t, s.cmd.Process.Kill())
-	<-s.exited
-	s.cmd = nil
+	s.process.signal(syscall.SIGKILL)
+	if ended, _ := s.process.wait(stopBound); !ended {
+		s.t.Fatal("berthd lives on after SIGKILL")
+	}
+	s.down = true
 }
 
-// Stop ends the process as an operator would, and checks that it ended well.
+const stopBound = 30 * time.Second
+
+// Stop ends berthd as an operator would, unless it was stopped or killed before, and checks that it ended well.
 func (s *Server) Stop() {
-	if s.cmd == nil {
+	s.t.Helper()
+	if s.down {
 		return
 	}
-	s.t.Helper()
-	must(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
-	select {
-	case err := <-s.exited:
-		if err != nil {
-			s.t.Errorf("berthd ended with %v; it said:\n%s", err, s.out)
-		}
-	case <-time.After(30 * time.Second):
-		_ = s.cmd.Process.Kill()
-		s.t.Errorf("berthd did not stop within 30 s; it said:\n%s", s.out)
+	s.down = true
+	if ended, err := s.process.wait(0); ended {
+		s.t.Errorf("berthd ended by itself: %v; it said:\n%s", err, s.Output())
+		return
 	}
-	s.cmd = nil
+	s.process.signal(syscall.SIGTERM)
+	switch ended, err := s.process.wait(stopBound); {
+	case !ended:
+		s.process.signal(syscall.SIGKILL)
+		s.t.Errorf("berthd did not stop within %s; it said:\n%s", stopBound, s.Output())
+	case err != nil:
+		s.t.Errorf("berthd ended with %v; it said:\n%s", err, s.Output())
+	}
 }
 
-// Output is what the process printed so far.
-func (s *Server) Output() string { return s.out.String() }
+// Pause stops berthd in the middle of whatever it does, its connections open.
+func (s *Server) Pause() { s.t.Helper(); s.process.signal(syscall.SIGSTOP) }
 
-// PID is the process id.
-func (s *Server) PID() int { return s.cmd.Process.Pid }
+// Unpause lets it go on as if no time had passed.
+func (s *Server) Unpause() { s.t.Helper(); s.process.signal(syscall.SIGCONT) }
+
+// Reload tells berthd to read its files again.
+func (s *Server) Reload() { s.t.Helper(); s.process.signal(syscall.SIGHUP) }
+
+// Output is what berthd printed so far.
+func (s *Server) Output() string { return s.process.output() }
 
 // Eventually waits for something that another process does by itself; it fails the test after 30 s.
 func (s *Server) Eventually(what string, ok func() bool) {
 	s.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
+	s.Within(30*time.Second, what, ok)
+}
+
+// Within is Eventually with another bound.
+func (s *Server) Within(bound time.Duration, what string, ok func() bool) {
+	s.t.Helper()
+	tick, look := time.NewTicker(10*time.Millisecond), time.NewTicker(time.Second)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	defer look.Stop()
+	deadline := time.After(bound)
 	for !ok() {
 		select {
 		case <-tick.C:
-		case err := <-s.exited:
-			s.t.Fatalf("waiting until %s: berthd ended: %v; it said:\n%s", what, err, s.out)
+		case <-look.C:
+			if ended, err := s.process.wait(0); ended {
+				s.t.Fatalf("waiting until %s: berthd ended: %v; it said:\n%s", what, err, s.Output())
+			}
 		case <-deadline:
-			s.t.Fatalf("after 30 s it is not so that %s; berthd said:\n%s", what, s.out)
+			s.t.Fatalf("after %s it is not so that %s; berthd said:\n%s", bound, what, s.Output())
 		}
 	}
 }
 
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 // Bootstrap is the bootstrap token of every server here. It has the form of an operator token; it is worth nothing outside a test's own process.
 const Bootstrap = "bt_bootstrap_abcdefghijklmnopqrstuvwxyz"
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
 
 func random(n int) []byte {
 	b := make([]byte, n)
@@ -213,12 +225,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// Reload tells the process to read its files again.
-func (s *Server) Reload() {
-	s.t.Helper()
-	must(s.t, s.cmd.Process.Signal(syscall.SIGHUP))
 }
 
 // LockDatabase takes the database's write lock as a hung process would; the function returned gives it back.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"berth/adapters/contract"
+	"berth/e2e/harness"
 )
 
 // What was answered survives kill -9 in the midst of writes; what was not is whole or absent; the process comes up by
@@ -64,16 +65,16 @@ func TestKillInEachStateOfAMigration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	m := w.begin()
-	for _, enter := range []func(*move){(*move).prepare, (*move).quiesce, (*move).copy} {
+	for _, enter := range []func(*harness.Move){(*harness.Move).Prepare, (*harness.Move).Quiesce, (*harness.Move).Copy} {
 		w.Kill()
 		w.Run()
 		enter(m)
 	}
 	w.Kill()
 	w.Run()
-	w.Eventually("the switch is made", func() bool { return m.show().State == "draining" })
-	m.drain()
-	w.expect(t, m, "done", "active", m.target.ID, m.generation+1)
+	w.Eventually("the switch is made", func() bool { return m.Show().State == "draining" })
+	m.Drain()
+	m.Expect("done", "active", m.Target.ID, m.Generation+1)
 }
 
 // A node that stops beating counts as offline after the control plane's own count, and not before its lease could have
@@ -88,7 +89,7 @@ func TestRecoverALostNode(t *testing.T) {
 	ask.AcceptDataLoss = true
 	lost.Beat()
 	w.Refused("POST", path, ask, 409, "lease_not_run_out")
-	lost.Call("POST", "/tenants/acme/backups", contract.NewBackup{Generation: 1, Sequence: 12, ManifestRoot: root(5)}, 204, nil)
+	lost.Call("POST", "/tenants/acme/backups", contract.NewBackup{Generation: 1, Sequence: 12, ManifestRoot: harness.Root(5)}, 204, nil)
 	w.Eventually("the lost node counts as offline", func() bool {
 		target.Beat()
 		var n contract.Node
@@ -100,7 +101,7 @@ func TestRecoverALostNode(t *testing.T) {
 	if m.State != "copying" || m.DataLoss == nil || m.DataLoss.LastSequence != 12 {
 		t.Fatalf("the recover is %+v", m)
 	}
-	target.Call("POST", "/migrations/"+m.ID+"/copied", contract.Copied{LastSequence: 12, ManifestRoot: root(5)}, 204, nil)
+	target.Call("POST", "/migrations/"+m.ID+"/copied", contract.Copied{LastSequence: 12, ManifestRoot: harness.Root(5)}, 204, nil)
 	w.Eventually("the tenant is on its new node", func() bool {
 		target.Beat()
 		p := w.show().Placement

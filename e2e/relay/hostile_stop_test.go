@@ -146,10 +146,10 @@ func TestTokenRevokedDuringALongPoll(t *testing.T) {
 	w.Operator("POST", "/api/v1/tokens", contract.NewToken{Name: "viewer", Role: "viewer"}, 201, &token)
 	waiting := w.Waiting()
 	answered := make(chan harness.Answer, 1)
-	go func() { answered <- w.Do(token.Token, "GET", "/api/v1/tenants/acme/migrations/"+m.id+"?wait=30s", nil) }()
+	go func() { answered <- w.Do(token.Token, "GET", "/api/v1/tenants/acme/migrations/"+m.ID+"?wait=30s", nil) }()
 	w.Eventually("the poll waits", func() bool { return w.Waiting() > waiting })
 	w.Operator("POST", "/api/v1/tokens/"+token.ID+"/revoke", nil, 200, nil)
-	m.prepare()
+	m.Prepare()
 	if a := <-answered; a.Slug() != "token_revoked" {
 		t.Fatalf("a revoked token got %d %s", a.Status, a.Body)
 	}

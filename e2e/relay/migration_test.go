@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"berth/adapters/contract"
+	"berth/e2e/harness"
 )
 
 // A tenant passes every state of a migration, each party is told its part, and the generation grows by exactly one at
@@ -15,22 +16,22 @@ func TestMigrationInFull(t *testing.T) {
 	w := newWorld(t)
 	before := w.show().Placement
 	m := w.begin()
-	w.expect(t, m, "preparing", "active", m.source.ID, before.Generation)
-	m.prepare()
-	w.expect(t, m, "quiescing", "quiescing", m.source.ID, before.Generation)
-	if a := m.source.Assignments()["acme"]; a.Role != "source" || a.State != "quiescing" || a.Migration.ID != m.id {
+	m.Expect("preparing", "active", m.Source.ID, before.Generation)
+	m.Prepare()
+	m.Expect("quiescing", "quiescing", m.Source.ID, before.Generation)
+	if a := m.Source.Assignments()["acme"]; a.Role != "source" || a.State != "quiescing" || a.Migration.ID != m.ID {
 		t.Fatalf("the source is told %+v", a)
 	}
-	m.quiesce()
-	w.expect(t, m, "copying", "copying", m.source.ID, before.Generation)
-	if a := m.target.Assignments()["acme"]; a.Role != "target" || a.Migration.ManifestRoot != m.manifest || *a.Migration.LastSequence != m.sequence {
+	m.Quiesce()
+	m.Expect("copying", "copying", m.Source.ID, before.Generation)
+	if a := m.Target.Assignments()["acme"]; a.Role != "target" || a.Migration.ManifestRoot != m.Manifest || *a.Migration.LastSequence != m.Sequence {
 		t.Fatalf("the target is told %+v", a)
 	}
-	m.copy()
-	w.expect(t, m, "draining", "draining", m.target.ID, before.Generation+1)
-	m.drain()
-	w.expect(t, m, "done", "active", m.target.ID, before.Generation+1)
-	if _, still := m.source.Assignments()["acme"]; still {
+	m.Copy()
+	m.Expect("draining", "draining", m.Target.ID, before.Generation+1)
+	m.Drain()
+	m.Expect("done", "active", m.Target.ID, before.Generation+1)
+	if _, still := m.Source.Assignments()["acme"]; still {
 		t.Fatal("the source is still told of a tenant that left it")
 	}
 	if after := w.show().Placement; after.Version <= before.Version+4 {
@@ -40,15 +41,6 @@ func TestMigrationInFull(t *testing.T) {
 	w.Operator("GET", "/api/v1/audit/verify", nil, 200, &verdict)
 	if !verdict.Whole {
 		t.Fatalf("the audit chain is broken: %+v", verdict)
-	}
-}
-
-func (w *world) expect(t *testing.T, m *move, migration, state, node string, generation int64) {
-	t.Helper()
-	p, got := w.show().Placement, m.show().State
-	if got != migration || p.State != state || p.Node != node || p.Generation != generation {
-		t.Fatalf("migration %s, placement %s on %s at %d; want %s, %s on %s at %d",
-			got, p.State, p.Node, p.Generation, migration, state, node, generation)
 	}
 }
 
@@ -63,16 +55,16 @@ func TestAbortInEachEarlyState(t *testing.T) {
 		for _, s := range steps[:i+1] {
 			s.enter(m)
 		}
-		w.Operator("POST", m.abortPath(), nil, 200, nil)
+		w.Operator("POST", m.AbortPath(), nil, 200, nil)
 		after := w.show().Placement
-		if m.show().State != "aborted" || after.State != "active" || after.Node != before.Node ||
+		if m.Show().State != "aborted" || after.State != "active" || after.Node != before.Node ||
 			after.Generation != before.Generation || after.Version <= before.Version {
 			t.Fatalf("aborted while %s: %+v, before %+v", last.state, after, before)
 		}
-		m.source.Refused("POST", m.path("quiesced"), contract.Quiesced{
-			Generation: m.generation, LastSequence: 1, ManifestRoot: root(9),
+		m.Source.Refused("POST", m.Path("quiesced"), contract.Quiesced{
+			Generation: m.Generation, LastSequence: 1, ManifestRoot: harness.Root(9),
 		}, http.StatusNotFound, "not_found")
-		w.Operator("POST", m.abortPath(), nil, 200, nil)
+		w.Operator("POST", m.AbortPath(), nil, 200, nil)
 		if again := w.show().Placement; again.Version != after.Version {
 			t.Fatalf("aborting again changed %+v to %+v", after, again)
 		}
@@ -84,12 +76,12 @@ func TestAbortAfterTheSwitchIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	m := w.begin()
-	m.prepare()
-	m.quiesce()
-	m.copy()
-	w.Refused("POST", m.abortPath(), nil, http.StatusConflict, "migration_state_conflict")
-	m.drain()
-	w.expect(t, m, "done", "active", m.target.ID, m.generation+1)
+	m.Prepare()
+	m.Quiesce()
+	m.Copy()
+	w.Refused("POST", m.AbortPath(), nil, http.StatusConflict, "migration_state_conflict")
+	m.Drain()
+	m.Expect("done", "active", m.Target.ID, m.Generation+1)
 }
 
 // Of an abort and a copied report that race exactly one wins, and the placement is what the winner says (P5).
@@ -99,21 +91,21 @@ func TestAbortRacingCopied(t *testing.T) {
 	wins := map[string]int{}
 	for range raceRounds {
 		m := w.begin()
-		m.prepare()
-		m.quiesce()
+		m.Prepare()
+		m.Quiesce()
 		var aborted, copied int
 		var both sync.WaitGroup
-		both.Go(func() { aborted = w.Do(w.Token, "POST", m.abortPath(), nil).Status })
-		both.Go(func() { copied = m.target.Do("POST", m.path("copied"), m.report()).Status })
+		both.Go(func() { aborted = w.Do(w.Token, "POST", m.AbortPath(), nil).Status })
+		both.Go(func() { copied = m.Target.Do("POST", m.Path("copied"), m.Report()).Status })
 		both.Wait()
-		state := m.show().State
+		state := m.Show().State
 		wins[state]++
 		switch {
 		case state == "aborted" && aborted == 200:
-			w.expect(t, m, "aborted", "active", m.source.ID, m.generation)
+			m.Expect("aborted", "active", m.Source.ID, m.Generation)
 		case state == "draining" && copied == 204 && aborted == 409:
-			m.drain()
-			w.expect(t, m, "done", "active", m.target.ID, m.generation+1)
+			m.Drain()
+			m.Expect("done", "active", m.Target.ID, m.Generation+1)
 		default:
 			t.Fatalf("state %s, abort answered %d, copied answered %d", state, aborted, copied)
 		}
@@ -134,34 +126,34 @@ func TestReportsAreBound(t *testing.T) {
 	m := w.begin()
 	third := w.nodes["c"]
 	for _, n := range []string{"a", "b", "c"} {
-		if n != m.source.ID && n != m.target.ID {
+		if n != m.Source.ID && n != m.Target.ID {
 			third = w.nodes[n]
 		}
 	}
-	third.Refused("POST", m.path("prepared"), contract.Prepared{}, 404, "not_found")
-	m.prepare()
-	quiesced := contract.Quiesced{Generation: m.generation, LastSequence: m.sequence, ManifestRoot: m.manifest}
-	m.target.Refused("POST", m.path("quiesced"), quiesced, 404, "not_found")
+	third.Refused("POST", m.Path("prepared"), contract.Prepared{}, 404, "not_found")
+	m.Prepare()
+	quiesced := contract.Quiesced{Generation: m.Generation, LastSequence: m.Sequence, ManifestRoot: m.Manifest}
+	m.Target.Refused("POST", m.Path("quiesced"), quiesced, 404, "not_found")
 	stale := quiesced
 	stale.Generation++
-	m.source.Refused("POST", m.path("quiesced"), stale, 409, "generation_stale")
-	m.source.Refused("POST", "/migrations/mig_none/quiesced", quiesced, 404, "not_found")
-	m.quiesce()
-	m.quiesce()
+	m.Source.Refused("POST", m.Path("quiesced"), stale, 409, "generation_stale")
+	m.Source.Refused("POST", "/migrations/mig_none/quiesced", quiesced, 404, "not_found")
+	m.Quiesce()
+	m.Quiesce()
 	other := quiesced
-	other.ManifestRoot = root(7)
-	m.source.Refused("POST", m.path("quiesced"), other, 409, "manifest_root_differs")
-	wrong := m.report()
-	wrong.ManifestRoot = root(7)
-	m.target.Refused("POST", m.path("copied"), wrong, 409, "manifest_root_differs")
-	if s := m.show().Steps; s[len(s)-1].Name != "copied refused" {
+	other.ManifestRoot = harness.Root(7)
+	m.Source.Refused("POST", m.Path("quiesced"), other, 409, "manifest_root_differs")
+	wrong := m.Report()
+	wrong.ManifestRoot = harness.Root(7)
+	m.Target.Refused("POST", m.Path("copied"), wrong, 409, "manifest_root_differs")
+	if s := m.Show().Steps; s[len(s)-1].Name != "copied refused" {
 		t.Fatalf("the reason is not kept: %+v", s)
 	}
-	m.copy()
-	m.copy()
-	m.drain()
-	m.drain()
-	w.expect(t, m, "done", "active", m.target.ID, m.generation+1)
+	m.Copy()
+	m.Copy()
+	m.Drain()
+	m.Drain()
+	m.Expect("done", "active", m.Target.ID, m.Generation+1)
 }
 
 // A target must be another node, online, schedulable, with room, in the home region (P2).
@@ -185,5 +177,5 @@ func TestTargetsThatAreRefused(t *testing.T) {
 	w.Refused("POST", path, contract.NewMigration{TargetNode: "nowhere"}, 404, "node_not_found")
 	w.Refused("POST", path, contract.NewMigration{TargetNode: "far", Rehome: "eu"}, 422, "rehome_mismatch")
 	m := w.begin()
-	w.Refused("POST", path, contract.NewMigration{TargetNode: m.target.ID}, 409, "migration_in_flight")
+	w.Refused("POST", path, contract.NewMigration{TargetNode: m.Target.ID}, 409, "migration_in_flight")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"berth/adapters/contract"
+	"berth/e2e/harness"
 )
 
 // A node's heartbeat generation is given by the control plane; an older process, and an older or repeated beat, are
@@ -79,22 +80,19 @@ func TestDrainANode(t *testing.T) {
 	from := w.holder()
 	w.Refused("DELETE", "/api/v1/nodes/"+from.ID, nil, 409, "node_not_empty")
 	w.Operator("POST", "/api/v1/nodes/"+from.ID+"/drain", nil, 200, nil)
-	var m *move
+	var m *harness.Move
 	w.Eventually("a migration runs", func() bool {
 		a := from.Assignments()["acme"]
 		if a.Migration == nil {
 			return false
 		}
-		m = &move{
-			w: w, id: a.Migration.ID, source: from, target: w.nodes[a.Migration.Peer], generation: a.Generation,
-			manifest: root(3), sequence: 5,
-		}
+		m = w.Follow("acme", a.Migration.ID, from, w.nodes[a.Migration.Peer])
 		return true
 	})
-	m.prepare()
-	m.quiesce()
-	m.copy()
-	m.drain()
+	m.Prepare()
+	m.Quiesce()
+	m.Copy()
+	m.Drain()
 	w.Operator("DELETE", "/api/v1/nodes/"+from.ID, nil, 200, nil)
 	from.Refused("GET", "/nodes/"+from.ID+"/assignments", nil, 403, "node_retired")
 }

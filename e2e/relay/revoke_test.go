@@ -77,14 +77,14 @@ func TestRevokeFromANodeThatDoesNotHold(t *testing.T) {
 		t.Fatalf("%d %s and %d %s", known.Status, known.Body, unknown.Status, unknown.Body)
 	}
 	m := w.begin()
-	m.prepare()
-	m.quiesce()
-	m.copy()
-	m.source.Refused("POST", revokePath(phone), ask, 404, "not_found")
-	m.target.Refused("POST", revokePath(phone), ask, 409, "generation_stale")
+	m.Prepare()
+	m.Quiesce()
+	m.Copy()
+	m.Source.Refused("POST", revokePath(phone), ask, 404, "not_found")
+	m.Target.Refused("POST", revokePath(phone), ask, 409, "generation_stale")
 	ask.Generation = 2
-	m.target.Call("POST", revokePath(phone), ask, 200, nil)
-	m.target.Refused("POST", revokePath(owner), contract.NodeRevoke{Generation: 2, AskedBy: owner.Principal}, 409, "last_owner")
+	m.Target.Call("POST", revokePath(phone), ask, 200, nil)
+	m.Target.Refused("POST", revokePath(owner), contract.NodeRevoke{Generation: 2, AskedBy: owner.Principal}, 409, "last_owner")
 	w.Operator("POST", "/api/v1"+revokePath(owner), nil, 200, nil)
 }
 

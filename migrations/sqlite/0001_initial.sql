@@ -1,3 +1,4 @@
+-- readable from version 1
 -- Names the file as Berth's, so that another product's database is never taken for an empty one.
 PRAGMA application_id = 1114797160;
 
@@ -41,6 +42,12 @@ CREATE TABLE relay_node_leases (
     usage_bytes          INTEGER NOT NULL,
     beat_at              INTEGER,
     registered_at        INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Raised for each node that a tenant's placement names, before or after, by each write of that tenant's place or head.
+CREATE TABLE relay_node_pulses (
+    node  TEXT PRIMARY KEY NOT NULL,
+    pulse INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenant_placements (
@@ -101,6 +108,14 @@ CREATE TABLE tenant_backups (
     manifest_root TEXT NOT NULL,
     last_sequence INTEGER NOT NULL,
     at            INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Who runs the sweeps. A replica counts on its own clock how long a row stays as it is.
+CREATE TABLE duty_leaders (
+    duty   TEXT PRIMARY KEY NOT NULL,
+    holder TEXT NOT NULL,   -- a process, not a host
+    term   INTEGER NOT NULL, -- raised by each change of holder
+    beat   INTEGER NOT NULL  -- raised by each renewal
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tenant_authorization_state (

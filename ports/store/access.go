@@ -71,6 +71,22 @@ func (s Standing) As(node string, k Known) bool {
 		s.Tenant.Revision() == k.Revision
 }
 
+// Pulse is of one node: two that are equal say that every tenant which the node holds, or which comes to it or leaves it
+// in a migration, stands as it stood, at the same generation and revision. They say nothing of other tenants.
+type Pulse struct {
+	Origin string // of the database (Roles.Origin): numbers of another count for nothing
+	Number int64
+}
+
+// Pulses tell cheaply that nothing changed for a node (A4). Concurrent calls may share one query; each sees what was
+// committed before it was called. It is not for use within a transaction: Internal store_nested.
+type Pulses interface {
+	// Pulse returns the present pulse of a node; a node that nothing concerns, or that does not exist, has one, too. The
+	// store raises it in each commit that writes the head or the placement of a tenant, for every node that the
+	// placement names before or after.
+	Pulse(ctx context.Context, node string) (Pulse, error)
+}
+
 // Standings answer batched polls (A4).
 type Standings interface {
 	// Differing returns, by tenant and each once, the standing of every known tenant but those that the node holds at

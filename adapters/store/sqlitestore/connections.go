@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"io/fs"
@@ -26,8 +27,10 @@ import (
 type connections struct {
 	file    os.FileInfo
 	bun     *bun.DB // of the writer; views use its dialect, too
-	writer  *pool
-	readers *pool
+	views   *bun.DB
+	writer  *store.Pool[*session]
+	readers *store.Pool[*session]
+	origin  string      // names the file among all that were opened
 	current atomic.Bool // the schema was found to be the one this program knows
 	wal     atomic.Pointer[os.FileInfo]
 }
@@ -41,15 +44,14 @@ func connectTo(
 	if err != nil {
 		return nil, port.Away(err)
 	}
-	c := &connections{file: file}
+	c := &connections{file: file, origin: rand.Text()}
 	if c.bun, err = connect(path, o, 1, false); err != nil {
 		return nil, classify(err)
 	}
-	readers, err := connect(path, o, o.Readers, true)
-	if err != nil {
+	if c.views, err = connect(path, o, o.Readers, true); err != nil {
 		return nil, errors.Join(classify(err), c.bun.Close())
 	}
-	c.writer, c.readers = newPool(c.bun, 1), newPool(readers, o.Readers)
+	c.writer, c.readers = sessions(c.bun, 1), sessions(c.views, o.Readers)
 	ours, err := judge(ctx, c)
 	if err == nil && ours {
 		err = c.useWAL(ctx, o.BusyTimeout)
@@ -79,10 +81,16 @@ func (c *connections) lostLog(path string) bool {
 	return false
 }
 
-func (c *connections) close() error { return errors.Join(c.readers.close(), c.writer.close()) }
+func (c *connections) close() error {
+	return errors.Join(c.readers.Close(), c.writer.Close(), c.views.Close(), c.bun.Close())
+}
 
 func (c *connections) session(readOnly bool) store.Session {
-	return store.Session{DB: c.bun, Classify: classify, ReadOnly: readOnly}
+	return store.Session{DB: c.bun, Classify: classify, ReadOnly: readOnly, Origin: c.origin}
+}
+
+func sessions(db *bun.DB, size int) *store.Pool[*session] {
+	return store.NewPool(size, 0, func(ctx context.Context) (*session, error) { return openSession(ctx, db) })
 }
 
 // touch makes the file with the rights that SQLite then gives the files beside it, too. It is made under another name
@@ -134,11 +142,11 @@ func connect(path string, o Options, size int, readOnly bool) (*bun.DB, error) {
 // useWAL makes the file one that is written ahead, and the file keeps that. SQLite does not wait for others that change
 // it in the same moment, so this does.
 func (c *connections) useWAL(ctx context.Context, patience time.Duration) error {
-	on, err := c.writer.take(ctx)
+	on, err := c.writer.Take(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.writer.give(on)
+	defer c.writer.Give(on)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

@@ -5,17 +5,14 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"time"
 
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
+	"berth/adapters/store"
 	"berth/domain/fault"
 	port "berth/ports/store"
 )
-
-// unreadableRetry is how soon to ask again after a file that can not be read: somebody has to put another in its place.
-const unreadableRetry = 30 * time.Second
 
 const primary = 0xff // the part of a result code that names its family
 
@@ -44,7 +41,7 @@ func classify(err error) error {
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
 		return port.Away(err)
 	}
-	return broken(err)
+	return store.Broken(err)
 }
 
 func faultOf(code int, err error) error {
@@ -53,20 +50,16 @@ func faultOf(code int, err error) error {
 		codes.SQLITE_CANTOPEN, codes.SQLITE_PROTOCOL, codes.SQLITE_PERM, codes.SQLITE_NOMEM:
 		return port.Away(err)
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
-		return fault.New(fault.Unavailable, "store_unreadable", "the database file is damaged, or is no database").
-			Curable("restore a backup of it, or name another file").After(unreadableRetry).Because(err)
+		return store.Unreadable("the database file is damaged, or is no database", err).
+			Curable("restore a backup of it, or name another file").After(port.RefusedAfter)
 	}
 	switch code {
 	case codes.SQLITE_CONSTRAINT_FOREIGNKEY:
 		return port.Dangling().Because(err)
 	case codes.SQLITE_CONSTRAINT_PRIMARYKEY, codes.SQLITE_CONSTRAINT_UNIQUE:
-		return fault.New(fault.AlreadyExists, "record_exists", "there is such a record already").Because(err)
+		return store.Twice(err)
 	}
-	return broken(err)
-}
-
-func broken(err error) error {
-	return fault.New(fault.Internal, "store_failed", "the database refused a statement").Because(err)
+	return store.Broken(err)
 }
 
 // unsettled is the fault behind a commit that failed. After these codes nothing is kept; after any other, part of the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,7 +128,8 @@ func TestMigrateRefuses(t *testing.T) {
 		slug    string
 		mention string
 	}{
-		"newer":                 {true, []string{"INSERT INTO schema_history VALUES (99, 'later', 'c', 1)"}, "schema_newer", "99 (later)"},
+		"newer with a gap":      {true, []string{"INSERT INTO schema_history VALUES (3, 'later', 'c', 1, 1)"}, "schema_altered", "3 (later)"},
+		"newer":                 {true, []string{"INSERT INTO schema_history VALUES (2, 'later', 'c', 1, 2)"}, "schema_newer", "2 (later)"},
 		"altered":               {true, []string{"UPDATE schema_history SET checksum = 'other' WHERE version = 1"}, "schema_altered", "1 (initial)"},
 		"foreign":               {false, []string{"CREATE TABLE theirs (id TEXT)"}, "schema_foreign", "another product"},
 		"foreign by its header": {false, []string{"PRAGMA application_id = 7"}, "schema_foreign", "another product"},
@@ -196,19 +198,32 @@ func TestOpenUnavailable(t *testing.T) {
 }
 
 // A later program finds an earlier schema outdated and upgrades it, step by step: what a failing step did is undone, and
-// the steps before it stay. The earlier program then refuses the database.
+// the steps before it stay. The earlier program works on beside it while the steps only expand the schema, and refuses the
+// database after one that takes something away.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	earlier := open(t, path)
 	broken := bare(t, path)
-	sqlitestore.LaterSteps(broken, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT); CREATE TABLE one (id TEXT)")
+	sqlitestore.LaterSteps(broken, 1, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT); CREATE TABLE one (id TEXT)")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
 	refused(t, "migrate", broken.Migrate(t.Context()), fault.Internal, "store_failed")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
 
 	later := bare(t, path)
-	sqlitestore.LaterSteps(later, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT)")
+	sqlitestore.LaterSteps(later, 1, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT)")
+	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	before := status(t, earlier)
+	if err := errors.Join(earlier.Ping(t.Context()), earlier.Migrate(t.Context()), earlier.Atomically(t.Context(), addRegion("eu"))); err != nil {
+		t.Fatal("the earlier program after steps that expand the schema:", err)
+	}
+	if after := status(t, earlier); len(after) != 3 || !slices.Equal(after, before) {
+		t.Fatalf("the earlier program made %+v of %+v", after, before)
+	}
+
+	sqlitestore.LaterSteps(later, 4, "DROP TABLE one")
 	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}

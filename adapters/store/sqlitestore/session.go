@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"sync"
 
 	"github.com/uptrace/bun"
 
@@ -28,8 +27,11 @@ func openSession(ctx context.Context, db *bun.DB) (*session, error) {
 	return &session{conn: conn, prepared: map[string]*sql.Stmt{}}, nil
 }
 
-// close ends the connection; one that failed is not given back to its pool.
-func (s *session) close() error {
+// Failed says whether it is not to be used again.
+func (s *session) Failed() bool { return s.failed }
+
+// Close ends the connection; one that failed is not given back to database/sql.
+func (s *session) Close() error {
 	errs := make([]error, 0, len(s.prepared)+1)
 	for _, stmt := range s.prepared {
 		errs = append(errs, stmt.Close())
@@ -100,70 +102,4 @@ func (s *session) control(ctx context.Context, statement string) error {
 	}
 	_, err = stmt.ExecContext(ctx)
 	return err
-}
-
-// pool lends sessions, each to one goroutine at a time, and opens them when they are first needed.
-type pool struct {
-	db     *bun.DB
-	free   chan *session // nil where none was opened yet
-	closed chan struct{}
-	once   sync.Once
-	err    error
-}
-
-func newPool(db *bun.DB, size int) *pool {
-	p := &pool{db: db, free: make(chan *session, size), closed: make(chan struct{})}
-	for range size {
-		p.free <- nil
-	}
-	return p
-}
-
-var errClosed = errors.New("the store was closed")
-
-func (p *pool) take(ctx context.Context) (*session, error) {
-	select {
-	case <-p.closed:
-		return nil, port.Away(errClosed)
-	default:
-	}
-	select {
-	case s := <-p.free:
-		if s != nil {
-			return s, nil
-		}
-		s, err := openSession(ctx, p.db)
-		if err != nil {
-			p.free <- nil
-			return nil, err
-		}
-		return s, nil
-	case <-ctx.Done():
-		return nil, port.Ended(context.Cause(ctx))
-	case <-p.closed:
-		return nil, port.Away(errClosed)
-	}
-}
-
-func (p *pool) give(s *session) {
-	if s.failed {
-		_ = s.close() // it failed before
-		s = nil
-	}
-	p.free <- s
-}
-
-// close waits for what is lent, then closes all.
-func (p *pool) close() error {
-	p.once.Do(func() {
-		close(p.closed)
-		errs := make([]error, 0, cap(p.free)+1)
-		for range cap(p.free) {
-			if s := <-p.free; s != nil {
-				errs = append(errs, s.close())
-			}
-		}
-		p.err = errors.Join(append(errs, p.db.Close())...)
-	})
-	return p.err
 }

@@ -37,6 +37,7 @@ func (o Options) orDefaults() Options {
 type Store struct {
 	*store.Beats
 	*store.Callers
+	*store.Pulses
 
 	path    string
 	options Options
@@ -71,6 +72,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.Beats, s.Callers = store.NewBeats(s.whole(writeTo)), store.NewCallers(s.whole(readFrom))
+	s.Pulses = store.NewPulses(s.whole(readFrom))
 	return s, nil
 }
 
@@ -95,6 +97,7 @@ func (s *Store) ready(ctx context.Context, c *connections) (bool, error) {
 func (s *Store) Close() error {
 	s.Beats.Close()
 	s.Callers.Close()
+	s.Pulses.Close()
 	s.mu.Lock()
 	s.closed = true
 	c := s.to
@@ -115,7 +118,7 @@ func (s *Store) connections(ctx context.Context) (*connections, error) {
 	s.mu.RUnlock()
 	switch {
 	case closed:
-		return nil, port.Away(errClosed)
+		return nil, store.Closed()
 	case c != nil && !c.moved(s.path):
 		return c, nil
 	}
@@ -127,7 +130,7 @@ func (s *Store) reconnect(ctx context.Context) (*connections, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil, port.Away(errClosed)
+		return nil, store.Closed()
 	case s.to != nil && !s.to.moved(s.path):
 		return s.to, nil
 	case s.to != nil:

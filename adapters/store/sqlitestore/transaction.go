@@ -11,26 +11,18 @@ import (
 
 // Atomically is as the port has it. fn is called once.
 func (s *Store) Atomically(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
-	return enter(ctx, s.whole(writeTo), fn)
+	return s.whole(writeTo).Enter(ctx, fn)
 }
 
 // View is as the port has it.
 func (s *Store) View(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
-	return enter(ctx, s.whole(readFrom), fn)
-}
-
-func enter(ctx context.Context, run store.Run, fn func(context.Context, *port.Roles) error) error {
-	ctx, err := port.Enter(ctx)
-	if err != nil {
-		return err
-	}
-	return run(ctx, func(ctx context.Context, t *store.Tx) error { return fn(ctx, t.Roles()) })
+	return s.whole(readFrom).Enter(ctx, fn)
 }
 
 // writeTo runs fn while it holds the database's one writer.
 func writeTo(ctx context.Context, c *connections, fn func(context.Context, *store.Tx) error) error {
 	return within(ctx, c.writer, "BEGIN IMMEDIATE", func(on *session) (err error) {
-		if err := attempt(ctx, store.NewTx(c.session(false), on), fn); err != nil {
+		if err := store.NewTx(c.session(false), on).Run(ctx, fn); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -43,26 +35,18 @@ func writeTo(ctx context.Context, c *connections, fn func(context.Context, *stor
 // readFrom runs fn on the state of the last commit.
 func readFrom(ctx context.Context, c *connections, fn func(context.Context, *store.Tx) error) error {
 	return within(ctx, c.readers, "BEGIN", func(on *session) error {
-		return attempt(ctx, store.NewTx(c.session(true), on), fn)
+		return store.NewTx(c.session(true), on).Run(ctx, fn)
 	})
-}
-
-func attempt(ctx context.Context, t *store.Tx, fn func(context.Context, *store.Tx) error) error {
-	defer t.End()
-	if err := fn(ctx, t); err != nil {
-		return err
-	}
-	return t.Broken()
 }
 
 // within runs fn in a transaction, which it may commit. Whatever else happens, a panic and the end of the goroutine
 // too, rolls it back.
-func within(ctx context.Context, p *pool, begin string, fn func(*session) error) error {
-	s, err := p.take(ctx)
+func within(ctx context.Context, p *store.Pool[*session], begin string, fn func(*session) error) error {
+	s, err := p.Take(ctx)
 	if err != nil {
 		return err
 	}
-	defer p.give(s)
+	defer p.Give(s)
 	defer s.rollback()
 	if err := s.control(ctx, begin); err != nil {
 		return classify(err)

@@ -14,19 +14,14 @@ const createHistory = `CREATE TABLE IF NOT EXISTS schema_history (
     version    INTEGER PRIMARY KEY NOT NULL,
     name       TEXT NOT NULL,
     checksum   TEXT NOT NULL, -- SHA-256 of its SQL in lower-case hex
-    applied_at INTEGER NOT NULL
+    applied_at INTEGER NOT NULL,
+    readable_from INTEGER NOT NULL
 ) STRICT`
 
 // Migrate brings the schema up to what this program knows, each step in a transaction of its own. Several may do so at
-// once: a step that one began is waited for. Faults: Conflict schema_newer, schema_altered, schema_foreign; Unavailable.
-func (s *Store) Migrate(ctx context.Context) error {
-	for {
-		more, err := s.step(ctx)
-		if err != nil || !more {
-			return err
-		}
-	}
-}
+// once: a step that one began is waited for. A database that later programs upgraded, and that this one can still work
+// on, is left as it is. Faults: Conflict schema_newer, schema_altered, schema_foreign; Unavailable.
+func (s *Store) Migrate(ctx context.Context) error { return store.EachStep(ctx, s.step) }
 
 // step applies the first pending step and says whether there are more.
 func (s *Store) step(ctx context.Context) (more bool, err error) {
@@ -40,7 +35,7 @@ func (s *Store) step(ctx context.Context) (more bool, err error) {
 			return err
 		}
 		more = len(pending) > 1
-		if err := apply(ctx, on, pending[0]); err != nil {
+		if err := apply(ctx, c, on, pending[0]); err != nil {
 			return classify(err)
 		}
 		return on.commit()
@@ -48,15 +43,14 @@ func (s *Store) step(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-func apply(ctx context.Context, on *session, m store.Migration) error {
+func apply(ctx context.Context, c *connections, on *session, m store.Migration) error {
 	if _, err := on.ExecContext(ctx, createHistory); err != nil {
 		return err
 	}
 	if _, err := on.ExecContext(ctx, m.SQL); err != nil {
 		return err
 	}
-	_, err := on.ExecContext(ctx, "INSERT INTO schema_history (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
-		m.Version, m.Name, m.Checksum, time.Now().UnixMicro())
+	_, err := on.ExecContext(ctx, store.Record(c.bun, m, time.Now()))
 	return err
 }
 
@@ -75,14 +69,9 @@ func (s *Store) Status(ctx context.Context) (out []store.Migration, err error) {
 		return nil, err
 	}
 	err = within(ctx, c.readers, "BEGIN", func(on *session) error {
-		if out, err = history(ctx, on); err != nil {
-			return err
-		}
-		for _, m := range s.schema[min(len(out), len(s.schema)):] {
-			m.SQL = ""
-			out = append(out, m)
-		}
-		return nil
+		applied, err := history(ctx, on)
+		out = store.Steps(s.schema, applied)
+		return err
 	})
 	return out, err
 }
@@ -131,27 +120,10 @@ func history(ctx context.Context, on *session) ([]store.Migration, error) {
 		}
 		return nil, err
 	}
-	return steps(ctx, on)
+	applied, err := store.Applied(ctx, on)
+	return applied, classify(err)
 }
 
 func number(ctx context.Context, on *session, query string) (n int64, err error) {
 	return n, classify(on.QueryRowContext(ctx, query).Scan(&n))
-}
-
-func steps(ctx context.Context, on *session) (out []store.Migration, err error) {
-	rows, err := on.QueryContext(ctx, "SELECT version, name, checksum, applied_at FROM schema_history ORDER BY version")
-	if err != nil {
-		return nil, classify(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var m store.Migration
-		var at int64
-		if err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at); err != nil {
-			return nil, classify(err)
-		}
-		m.AppliedAt = time.UnixMicro(at).UTC()
-		out = append(out, m)
-	}
-	return out, classify(rows.Err())
 }

@@ -17,9 +17,11 @@ func (f *findings) oneOf(key, value string, allowed ...string) {
 // million is the most of anything that is counted.
 const million = 1_000_000
 
-func (f *findings) atLeast(key string, n, least int) {
-	if n < least || n > million {
-		f.add(key, fmt.Sprintf("must lie between %d and %d", least, million), "")
+func (f *findings) atLeast(key string, n, least int) { f.between(key, n, least, million) }
+
+func (f *findings) between(key string, n, least, most int) {
+	if n < least || n > most {
+		f.add(key, fmt.Sprintf("must lie between %d and %d", least, most), "")
 	}
 }
 

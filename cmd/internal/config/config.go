@@ -12,11 +12,15 @@ import (
 // Config is every setting of berthd. The tag koanf is the setting's name, usage what people read of it.
 type Config struct {
 	Env         string `koanf:"env" usage:"development, or production, which refuses what is for development only"`
-	DatabaseURL string `koanf:"database_url" usage:"sqlite:PATH or postgres://…"`
+	DatabaseURL string `koanf:"database_url" usage:"sqlite:PATH or postgres://USER@HOST/NAME?sslmode=verify-full"`
 	KMSURL      string `koanf:"kms_url" usage:"where signing keys are: file:DIR, pkcs11:…, vault:…, awskms:… or gcpkms:…"`
 	BackupURL   string `koanf:"backup_url" usage:"where backups are: file:DIR or s3://…"`
 	TrustDomain string `koanf:"trust_domain" usage:"trust domain of the nodes' SPIFFE ids, a DNS name"`
 	PublicURL   string `koanf:"public_url" usage:"https://host[:port] at which devices reach the API; localhost when empty"`
+
+	DatabasePasswordFile string        `koanf:"database_password_file" usage:"file of mode 0600 with the password of postgres://; read for each connection"`
+	DatabaseConnections  int           `koanf:"database_connections" usage:"to Postgres at a time"`
+	DatabaseTimeout      time.Duration `koanf:"database_timeout" usage:"how long one statement on Postgres may take"`
 
 	Listen              string   `koanf:"listen" usage:"of the API: host:port or unix:PATH"`
 	TLSCertFile         string   `koanf:"tls_cert_file" usage:"certificate chain of the API and of metrics, PEM"`
@@ -75,6 +79,7 @@ type Config struct {
 func Default() Config {
 	f, a, t := fleet.DefaultSettings(""), access.DefaultSettings(""), trust.DefaultSettings("")
 	return Config{
+		DatabaseConnections: 24, DatabaseTimeout: 5 * time.Second,
 		Env: Development, Listen: "127.0.0.1:8440", InternalSocketMode: "0600", MetricsListen: "127.0.0.1:8449",
 		LeaseDuration: f.Lease.Duration, LeaseMargin: f.Lease.Margin, LeaseDriftPercent: int(f.Lease.DriftPercent),
 		DeadlinePrepare: f.Deadlines.Prepare, DeadlineQuiesce: f.Deadlines.Quiesce, DeadlineCopy: f.Deadlines.Copy,

@@ -30,19 +30,6 @@ func (c Config) judge(f *findings, use Use) {
 	c.judgeTimes(f)
 }
 
-func (c Config) judgeDatabase(f *findings) {
-	scheme, rest, _ := strings.Cut(c.DatabaseURL, ":")
-	switch {
-	case f.has("database_url"):
-	case c.DatabaseURL == "":
-		f.add("database_url", "is missing", "name a database, such as sqlite:/var/lib/berth/control.db")
-	case scheme == "postgres" || scheme == "postgresql":
-		f.add("database_url", "this build has only SQLite", "use sqlite:PATH")
-	case scheme != "sqlite" || rest == "" || strings.HasPrefix(rest, "//"):
-		f.add("database_url", "must read sqlite:PATH or postgres://…", "for example sqlite:/var/lib/berth/control.db")
-	}
-}
-
 func (c Config) judgeLog(f *findings) {
 	f.oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error")
 	f.oneOf("log_format", c.LogFormat, "text", "json")

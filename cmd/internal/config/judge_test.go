@@ -15,7 +15,7 @@ func TestEachBadSettingIsNamed(t *testing.T) {
 		{"env", "staging", "development or production"},
 		{"database_url", "mysql://x", "sqlite:PATH or postgres"},
 		{"database_url", "sqlite:", "sqlite:PATH"},
-		{"database_url", "postgres://db/berth", "this build has only SQLite"},
+		{"database_url", "postgres://db", "USER@HOST/NAME"},
 		{"kms_url", "vault:https://v", "only keys in files"},
 		{"kms_url", "file:", "file:DIR"},
 		{"kms_url", "https://kms", "must read file:DIR"},

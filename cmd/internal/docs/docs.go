@@ -8,6 +8,7 @@ import (
 
 	"berth/domain/authorization"
 	"berth/domain/identity"
+	"berth/domain/leadership"
 	"berth/domain/placement"
 )
 
@@ -19,7 +20,7 @@ type machine struct {
 	edges               []edge
 }
 
-func edges[E placement.Edge | identity.Edge | authorization.Edge](in []E) []edge {
+func edges[E placement.Edge | identity.Edge | authorization.Edge | leadership.Edge](in []E) []edge {
 	var out []edge
 	for _, e := range in {
 		out = append(out, edge(e))
@@ -36,6 +37,7 @@ func machines() []machine {
 		{"Node credential", "A certificate of a node (I5).", "prepared", edges(identity.CredentialDiagram())},
 		{"Signing key", "A token-signing key (I6).", "pending", edges(identity.SigningKeyDiagram())},
 		{"Purge", "Deleting a tenant's data everywhere, with proof (P14).", "scheduled", edges(placement.PurgeDiagram())},
+		{"Leadership", "Which replica runs what one is enough for. A claim of what is held is another replica's, which counted it out (P9).", "vacant", edges(leadership.Diagram())},
 	}
 }
 

@@ -59,7 +59,7 @@ const certificateInterval = 5 * time.Second
 
 // duty takes up certificates that were renewed.
 func (c *certificates) duty(log *slog.Logger) watch.Duty {
-	return watch.Duty{Name: "certificates", Every: certificateInterval, Run: func(ctx context.Context) error {
+	return watch.Duty{Name: "certificates", Every: certificateInterval, Everywhere: true, Run: func(ctx context.Context) error {
 		var failed error
 		for _, p := range c.all() {
 			changed, err := p.Refresh()

@@ -23,6 +23,7 @@ func TestEveryForgottenColumnIsCaught(t *testing.T) {
 	forgetful(t, single, leaseKind().tree)
 	forgetful(t, single, placementKind().tree)
 	forgetful(t, single, migrationKind().tree)
+	forgetful(t, single, leaderKind().tree)
 	forgetful(t, single, tenantKind().tree)
 	forgetful(t, single, principalKind().tree)
 	forgetful(t, single, credentialKind().tree)

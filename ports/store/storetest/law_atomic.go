@@ -183,9 +183,11 @@ func endedBeginsNothing(k *kit) {
 	}
 	_, beat := k.store.Beat(ctx, "n", store.Ticket{}, func(*placement.Node, *placement.Lease) error { return nil })
 	_, _, caller := k.store.Caller(ctx, "fp")
+	_, pulse := k.store.Pulse(ctx, "n")
 	for name, err := range map[string]error{
 		"Atomically": k.store.Atomically(ctx, unwanted), "View": k.store.View(ctx, unwanted), "Beat": beat, "Caller": caller,
-		"Ping": k.store.Ping(ctx),
+		"Pulse": pulse,
+		"Ping":  k.store.Ping(ctx),
 	} {
 		k.refused(name, err, fault.Unavailable, "request_ended")
 	}

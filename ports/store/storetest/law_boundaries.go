@@ -120,6 +120,7 @@ func nestingRefused(k *kit) {
 			_, _, err := k.store.Caller(ctx, "fp")
 			return err
 		},
+		"Pulse": func(ctx context.Context) error { return second(k.store.Pulse(ctx, "n")) },
 	}
 	for outer, run := range map[string]func(body) error{"a transaction": k.do, "a view": k.see} {
 		for name, begin := range inner {

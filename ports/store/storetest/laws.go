@@ -20,7 +20,7 @@ func Laws() []law.Law[store.Store] {
 	return slices.Concat(
 		recordLaws(), valueLaws(), missLaws(), listLaws(), filterLaws(), atomicLaws(), boundaryLaws(), isolationLaws(),
 		beatLaws(), beatFaultLaws(), callerLaws(), nonceLaws(), revokeLaws(), changeLaws(), auditLaws(), standingLaws(),
-		onceLaws(), sweepLaws(), stressLaws(),
+		pulseLaws(), onceLaws(), sweepLaws(), originLaws(), stressLaws(),
 	)
 }
 

@@ -22,7 +22,7 @@ var _ store.Store = (*Memory)(nil)
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
 	m := &Memory{writer: make(chan struct{}, 1)}
-	m.state.Store(&state{})
+	m.state.Store(&state{origin: "memory"})
 	m.faults.Store(&Faults{})
 	return m
 }

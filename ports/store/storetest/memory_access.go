@@ -17,6 +17,7 @@ func tenantKind() kind[*authorization.Tenant, authorization.TenantRecord] {
 		thing: "tenant", tree: func(s *state) *tree[authorization.TenantRecord] { return &s.tenants },
 		key:    func(r authorization.TenantRecord) string { return r.ID },
 		record: (*authorization.Tenant).Record, restore: authorization.RestoreTenant,
+		tenant: func(r authorization.TenantRecord) string { return r.ID },
 	}
 }
 

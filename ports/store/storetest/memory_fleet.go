@@ -68,6 +68,7 @@ func placementKind() kind[*placement.Placement, placement.Record] {
 		thing: "placement", tree: func(s *state) *tree[placement.Record] { return &s.placements },
 		key:    func(r placement.Record) string { return r.Tenant },
 		record: (*placement.Placement).Record, restore: placement.Restore,
+		tenant: func(r placement.Record) string { return r.Tenant },
 	}
 }
 

@@ -69,3 +69,23 @@ func TestMemoryRunsFunctionsTwice(t *testing.T) {
 		t.Fatalf("sequence %d, want 1", got)
 	}
 }
+
+// After a failover the store is what the copy was, in another history.
+func TestMemoryFailsOver(t *testing.T) {
+	t.Parallel()
+	m := NewMemory()
+	k := newKit(t, m)
+	k.mustDo(func(ctx context.Context, r *store.Roles) error { return addRegion(ctx, r, "kept") })
+	behind, origin := m.Copy(), k.origin(k.see)
+	k.mustDo(func(ctx context.Context, r *store.Roles) error { return addRegion(ctx, r, "lost") })
+	m.FailOver(behind, "promoted")
+	for name, run := range map[string]func(body) error{"a transaction": k.do, "a view": k.see} {
+		if got := k.origin(run); got == origin || got != "promoted" {
+			t.Errorf("%s reads %q", name, got)
+		}
+	}
+	err := k.see(func(ctx context.Context, r *store.Roles) error {
+		return errors.Join(second(r.Regions.Get(ctx, "kept")), expect(second(r.Regions.Get(ctx, "lost")), fault.NotFound, "region_not_found"))
+	})
+	k.must(err)
+}

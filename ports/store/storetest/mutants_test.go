@@ -19,6 +19,7 @@ type mutant struct {
 	atomically func(ctx context.Context, fn body) error
 	view       func(ctx context.Context, fn body) error
 	beat       func(ctx context.Context, node string, t store.Ticket, d decide) (placement.Candidate, error)
+	pulse      func(ctx context.Context, node string) (store.Pulse, error)
 	caller     func(ctx context.Context, fingerprint string) (*identity.Credential, placement.NodeStatus, error)
 }
 
@@ -52,6 +53,13 @@ func (m *mutant) Caller(ctx context.Context, fingerprint string) (*identity.Cred
 	return m.Memory.Caller(ctx, fingerprint)
 }
 
+func (m *mutant) Pulse(ctx context.Context, node string) (store.Pulse, error) {
+	if m.pulse != nil {
+		return m.pulse(ctx, node)
+	}
+	return m.Memory.Pulse(ctx, node)
+}
+
 // twisted gives fn roles of which some are broken.
 func (m *mutant) twisted(fn body) body {
 	if m.twist == nil {
@@ -72,7 +80,8 @@ type broken struct {
 // Each mutant is caught by the law that forbids its fault; the table says which.
 func TestMutantsAreCaught(t *testing.T) {
 	t.Parallel()
-	all := slices.Concat(isolationMutants(), recordMutants(), listMutants(), hotMutants(), logMutants(), standingMutants(), onceMutants())
+	all := slices.Concat(isolationMutants(), recordMutants(), listMutants(), hotMutants(), logMutants(), standingMutants(),
+		pulseMutants(), onceMutants(), originMutants())
 	var table strings.Builder
 	for _, b := range all {
 		table.WriteString("\n" + b.name + strings.Repeat(" ", max(1, 52-len(b.name))) + "→ " + b.law)

@@ -9,6 +9,7 @@ import (
 
 	"berth/domain/authorization"
 	"berth/domain/identity"
+	"berth/domain/leadership"
 	"berth/domain/placement"
 	"berth/ports/store"
 )
@@ -126,6 +127,11 @@ func fleetSamples() []sample {
 			thing: "migration", role: func(r *store.Roles) store.Aggregate[*placement.Migration] { return r.Migrations },
 			restore: placement.RestoreMigration, record: (*placement.Migration).Record,
 			name: func(r *placement.MigrationRecord, id string) { r.ID = id },
+		}),
+		sampleOf(shape[*leadership.Term, leadership.Record]{
+			thing: "leader", role: func(r *store.Roles) store.Aggregate[*leadership.Term] { return r.Leaders },
+			restore: leadership.Restore, record: (*leadership.Term).Record,
+			name: func(r *leadership.Record, id string) { r.Duty = id },
 		}),
 	}
 }

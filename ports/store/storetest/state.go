@@ -8,12 +8,15 @@ import (
 	"berth/domain/audit"
 	"berth/domain/authorization"
 	"berth/domain/identity"
+	"berth/domain/leadership"
 	"berth/domain/placement"
 	"berth/ports/store"
 )
 
 // state is everything that is stored, by key.
 type state struct {
+	origin string
+
 	regions    tree[placement.Region]
 	nodes      tree[placement.NodeRecord]
 	leases     tree[placement.LeaseRecord]
@@ -21,6 +24,8 @@ type state struct {
 	migrations tree[placement.MigrationRecord]
 	queue      tree[placement.Waiting]
 	backups    tree[placement.Backup]
+	leaders    tree[leadership.Record]
+	pulses     tree[int64]
 
 	tenants    tree[authorization.TenantRecord]
 	principals tree[authorization.PrincipalRecord]
@@ -40,9 +45,10 @@ type state struct {
 
 func (t *tx) roles() *store.Roles {
 	return &store.Roles{
+		Origin:  t.origin,
 		Regions: regions{of(t, regionKind)}, Nodes: nodes{of(t, nodeKind)}, Leases: of(t, leaseKind),
 		Placements: placements{of(t, placementKind)}, Migrations: migrations{of(t, migrationKind)},
-		Queue: queue{t}, Backups: backups{t},
+		Queue: queue{t}, Backups: backups{t}, Leaders: of(t, leaderKind),
 		Tenants: tenants{of(t, tenantKind)}, Principals: principals{of(t, principalKind)}, Handles: handles{t},
 		Routes: routes{t}, Changes: changes{t}, Standings: standings{t},
 		Credentials: credentials{of(t, credentialKind)}, Keys: signingKeys{of(t, signingKeyKind)},
@@ -68,6 +74,7 @@ type kind[T, R any] struct {
 	record  func(T) R
 	restore func(R) T
 	belongs func(R) func(*state) bool // to what must exist at the commit; nil where it stands alone
+	tenant  func(R) string            // of whom it says where they stand; nil where it says nothing of that
 }
 
 func (k kind[T, R]) list(from []R) []T {
@@ -117,7 +124,11 @@ func (a aggregate[T, R]) write(v T, check func(exists bool) error) error {
 	if err := check(at.has(key)); err != nil {
 		return err
 	}
+	before := a.state.placements
 	*at = at.put(key, r)
+	if a.kind.tenant != nil {
+		a.state.stir(a.kind.tenant(r), before)
+	}
 	if a.kind.belongs != nil {
 		a.owe(a.kind.belongs(r))
 	}

@@ -31,12 +31,17 @@ const (
 	answerInterval = 10 * time.Minute
 )
 
-// provideDuties are the duties of every replica. Steps of a migration are made when they are reported; the sweep is for
-// deadlines, and for what a crash left behind. Keys are looked after often enough for a signer that was away at the start.
+// provideDuties are the duties of a replica. Those that run everywhere do what no other replica can do for this one:
+// each counts leases by itself (P9), and reads its own files; that a lease lapsed is recorded by whichever counted it out
+// first. Steps of a migration are made when they are reported; the sweep is for deadlines, and for what a crash left
+// behind. Keys are looked after often enough for a signer that was away at the start, by the leader alone: whoever signs
+// or verifies reads the keys from the database for each use, so that no replica has any of its own to keep, and replicas
+// that all find a new key due would each have the signing service make one.
 func provideDuties(c config.Config, s sweeps) []watch.Duty {
 	keys := min(c.KeyPublishAhead/4, 5*time.Second)
 	return []watch.Duty{
-		{Name: "leases", Every: c.SweepInterval, Run: s.Fleet.SweepLeases},
+		{Name: "leases", Every: c.SweepInterval, Everywhere: true, Run: s.Fleet.SweepLeases},
+		{Name: "files", Every: fileInterval, Everywhere: true, Run: s.files},
 		{Name: "migrations", Every: c.SweepInterval, Run: s.Fleet.SweepMigrations},
 		{Name: "queue", Every: c.SweepInterval, Run: s.Fleet.SweepQueue},
 		{Name: "drains", Every: c.SweepInterval, Run: s.Fleet.SweepDrains},
@@ -44,7 +49,6 @@ func provideDuties(c config.Config, s sweeps) []watch.Duty {
 		{Name: "keys", Every: keys, Run: s.Trust.KeepKeys},
 		{Name: "nonces", Every: nonceInterval, Run: s.Trust.SweepNonces},
 		{Name: "answers", Every: answerInterval, Run: s.answers},
-		{Name: "files", Every: fileInterval, Run: s.files},
 	}
 }
 

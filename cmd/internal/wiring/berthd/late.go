@@ -21,10 +21,12 @@ type database interface {
 	Close() error
 }
 
+type opener = func(context.Context) (database, error)
+
 // late is a database that may not be there when the process starts: until it was opened once, whoever asks is told that
 // it is away, and it is tried again from time to time. Afterwards the store looks after itself.
 type late struct {
-	open  func(context.Context) (database, error)
+	open  opener
 	clock clock.Clock
 	log   *slog.Logger
 
@@ -42,7 +44,7 @@ type opened struct{ database }
 // tryAgain is how long one failure answers for all.
 const tryAgain = time.Second
 
-func newLate(open func(context.Context) (database, error), c clock.Clock, log *slog.Logger) *late {
+func newLate(open opener, c clock.Clock, log *slog.Logger) *late {
 	return &late{open: open, clock: c, log: log}
 }
 
@@ -164,6 +166,15 @@ func (l *late) Caller(ctx context.Context, fingerprint string) (*identity.Creden
 		return nil, placement.NodeRetired, err
 	}
 	return db.Caller(ctx, fingerprint)
+}
+
+// Pulse is store.Pulses'.
+func (l *late) Pulse(ctx context.Context, node string) (store.Pulse, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return store.Pulse{}, err
+	}
+	return db.Pulse(ctx, node)
 }
 
 // Ping is store.Store's.

@@ -129,10 +129,12 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Secrets: watched,
 	}
 	v3 := provideDuties(c, berthdSweeps)
+	leader := provideAlone(metrics)
 	watchWatch := &watch.Watch{
-		Clock: clock,
-		IDs:   source,
-		Log:   log,
+		Clock:  clock,
+		IDs:    source,
+		Log:    log,
+		Leader: leader,
 	}
 	ground := Ground{
 		Store:   berthdLate,
@@ -153,6 +155,163 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Secrets:  watched,
 	}
 	return process, func() {
+		cleanup2()
+		cleanup()
+	}, nil
+}
+
+// OnPostgres builds one of any number of replicas on a Postgres server. The function returned lets go of what it opened.
+func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
+	metrics := provideMetrics(v)
+	clock, err := systemclock.New()
+	if err != nil {
+		return nil, nil, err
+	}
+	source := ulidids.New(clock)
+	berthdEngines := engines{
+		Log:      log,
+		Observer: metrics,
+		IDs:      source,
+	}
+	berthdApiLimits := provideAPILimits(c)
+	string2 := provideVersionText(v)
+	berthdLate, cleanup := providePostgres(c, clock, log)
+	hub := provideHub(c, metrics)
+	relay, cleanup2, err := provideRelay(c, hub, metrics, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	berthdRelayed := relayed{
+		Relay:      relay,
+		Subscriber: hub,
+	}
+	settings := provideFleetSettings(c)
+	fleetFleet := &fleet.Fleet{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    berthdRelayed,
+		Settings: settings,
+	}
+	kms, cleanup3, err := provideKMS(c, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	tokenPorts := provideTokens(c, kms)
+	accessSettings := provideAccessSettings(c)
+	accessAccess := &access.Access{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    berthdRelayed,
+		Placer:   fleetFleet,
+		Tokens:   tokenPorts,
+		Settings: accessSettings,
+	}
+	trustSettings := provideTrustSettings(c)
+	watched, err := provideSecrets(c)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	v2 := provideSecretsNow(watched)
+	bootstrap, err := provideBootstrap(c)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	trustTrust := &trust.Trust{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     berthdRelayed,
+		Signer:    kms,
+		Observer:  metrics,
+		Settings:  trustSettings,
+		Secrets:   v2,
+		Bootstrap: bootstrap,
+	}
+	deps := operator.Deps{
+		Version: string2,
+		Fleet:   fleetFleet,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Store:   berthdLate,
+		Clock:   clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	limits := provideNodeLimits(c)
+	nodeDeps := node.Deps{
+		Version: string2,
+		Fleet:   fleetFleet,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  limits,
+	}
+	internal := provideInternal(berthdEngines, nodeDeps)
+	metricsPage := provideMetricsPage(metrics)
+	handlers := Handlers{
+		API:      api,
+		Internal: internal,
+		Metrics:  metricsPage,
+	}
+	berthdSweeps := sweeps{
+		Fleet:   fleetFleet,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Store:   berthdLate,
+		Clock:   clock,
+		Log:     log,
+		Secrets: watched,
+	}
+	v3 := provideDuties(c, berthdSweeps)
+	leader, err := provideElected(berthdLate, clock, source, log, metrics)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	watchWatch := &watch.Watch{
+		Clock:  clock,
+		IDs:    source,
+		Log:    log,
+		Leader: leader,
+	}
+	ground := Ground{
+		Store:   berthdLate,
+		Schema:  berthdLate,
+		KMS:     kms,
+		Clock:   clock,
+		IDs:     source,
+		Metrics: metrics,
+	}
+	process := &Process{
+		Config:   c,
+		Log:      log,
+		Handlers: handlers,
+		Duties:   v3,
+		Watch:    watchWatch,
+		Ground:   ground,
+		Trust:    trustTrust,
+		Secrets:  watched,
+	}
+	return process, func() {
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil

@@ -1,0 +1,98 @@
+package harness
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// child is a berthd that runs as a child of the test, on SQLite.
+type child struct {
+	s     *Server
+	cmd   *exec.Cmd
+	out   *output
+	ended chan struct{} // closed when it has
+	err   error         // with what
+}
+
+func (c *child) start() {
+	s := c.s
+	s.t.Helper()
+	api, metrics := freeAddresses(s.t)
+	s.API, s.Metrics = "http://"+api, "http://"+metrics
+	c.out, c.ended = &output{}, make(chan struct{})
+	c.cmd = exec.Command(Binary(s.t), "serve", "--migrate")
+	c.cmd.Env = append(os.Environ(),
+		"BERTH_DATABASE_URL=sqlite:"+filepath.Join(s.Dir, "control.db"),
+		"BERTH_LISTEN="+api, "BERTH_METRICS_LISTEN="+metrics, "BERTH_INTERNAL_LISTEN=unix:"+s.Socket,
+		"BERTH_KMS_URL=file:"+filepath.Join(s.Dir, "keys"),
+		"BERTH_BOOTSTRAP_TOKEN_FILE="+filepath.Join(s.Dir, "bootstrap"),
+		"BERTH_INGRESS_SECRETS_FILE="+filepath.Join(s.Dir, "ingress.json"))
+	c.cmd.Env = append(append(c.cmd.Env, generous()...), s.Extra...)
+	c.cmd.Stdout, c.cmd.Stderr = c.out, c.out
+	must(s.t, c.cmd.Start())
+	go func(cmd *exec.Cmd, ended chan<- struct{}) {
+		c.err = cmd.Wait()
+		close(ended)
+	}(c.cmd, c.ended)
+}
+
+func (c *child) signal(sig syscall.Signal) { c.s.t.Helper(); must(c.s.t, c.cmd.Process.Signal(sig)) }
+
+func (c *child) wait(bound time.Duration) (ended bool, err error) {
+	if bound == 0 {
+		select {
+		case <-c.ended:
+			return true, c.err
+		default:
+			return false, nil
+		}
+	}
+	select {
+	case <-c.ended:
+		return true, c.err
+	case <-time.After(bound):
+		return false, nil
+	}
+}
+
+func (c *child) output() string { return c.out.String() }
+
+// PID is the id of a berthd that is a process of this machine.
+func (s *Server) PID() int { return s.process.(*child).cmd.Process.Pid }
+
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// freeAddresses are two at which nobody listens. They are held together, or the second might be the first.
+func freeAddresses(t testing.TB) (one, other string) {
+	t.Helper()
+	var found [2]string
+	for i := range found {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer func() { _ = l.Close() }()
+		found[i] = l.Addr().String()
+	}
+	return found[0], found[1]
+}
