@@ -39,7 +39,7 @@ func TestConformanceWithin(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		notifytest.Run(t, func(tb testing.TB) notifytest.Subject {
-			return within(open(tb, through(tb, lab.Postgres(tb), newProxy(tb, "")), Options{}))
+			return within(open(tb, "postgres://u@"+newProxy(tb, "").addr()+"/db", Options{}))
 		})
 	})
 }
@@ -163,6 +163,7 @@ func TestReasonsHoldNoSecret(t *testing.T) {
 		"no connection left":               "postgres://u:s3cr3t@" + refusing("53300") + "/db",
 		"SQLSTATE 42501":                   "postgres://u:s3cr3t@" + refusing("42501") + "/db",
 		"a standby":                        "postgres://u:s3cr3t@" + answering(t, "t", nil) + "/db",
+		"the connection failed":            "postgres://u:s3cr3t@" + answering(t, "f", nil) + "/db?sslmode=require", // has no TLS
 		"host name was not found":          "postgres://s3cr3t.invalid:/s3cr3t@h/db",
 		"connection refused":               "postgres://u:s3cr3t@127.0.0.1:1/db",
 	} {
