@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"berth/domain/fault"
@@ -159,5 +160,62 @@ func TestGatherLeftServed(t *testing.T) {
 	s.settle <- struct{}{}
 	wantFault(t, (<-leaves).err, "commit_unknown")
 	s.finish <- struct{}{}
+	g.close()
+}
+
+// A round that has to be served again leaves out who left after the attempt before was settled, and waits again for
+// those who stayed. A call that is left is not touched any more.
+func TestGatherServesAgainWithoutThoseWhoLeft(t *testing.T) {
+	t.Parallel()
+	step, served := make(chan struct{}), make(chan []int)
+	g := newGather(4, func(err error) error { return port.Unknown(err) }, func(claim func() *round[int, int]) error {
+		for range 3 {
+			<-step
+			r := claim()
+			var asked []int
+			for _, c := range r.calls {
+				asked = append(asked, c.asked)
+				c.answer++
+			}
+			served <- asked
+			<-step
+			r.settle()
+			<-step
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	late, lateCancel := context.WithCancel(t.Context())
+	leaves, stays, leavesLater := ask(ctx, g, 1), ask(t.Context(), g, 2), ask(late, g, 3)
+	waiting(g, 3)
+	step <- struct{}{}
+	if got := <-served; len(got) != 3 {
+		t.Fatalf("%v were served", got)
+	}
+	step <- struct{}{} // settled
+	cancel()
+	wantFault(t, (<-leaves).err, "commit_unknown")
+	step <- struct{}{} // the attempt failed
+	step <- struct{}{}
+	if got := <-served; len(got) != 2 || slices.Contains(got, 1) {
+		t.Fatalf("%v were served again", got)
+	}
+	lateCancel()
+	select {
+	case got := <-leavesLater:
+		t.Fatalf("it left before its round was settled again: %+v", got)
+	case step <- struct{}{}: // settled again
+	}
+	wantFault(t, (<-leavesLater).err, "commit_unknown")
+	step <- struct{}{}
+	step <- struct{}{}
+	if got := <-served; !slices.Equal(got, []int{2}) {
+		t.Fatalf("%v were served the third time", got)
+	}
+	step <- struct{}{}
+	step <- struct{}{}
+	if got := <-stays; got.err != nil || got.n != 3 {
+		t.Fatalf("who stayed was answered %+v", got)
+	}
 	g.close()
 }

@@ -12,6 +12,9 @@ import (
 // RetryAfter is when trying again makes sense while the database is away.
 const RetryAfter = time.Second
 
+// RefusedAfter is when trying again makes sense where a person has to put something right first.
+const RefusedAfter = 30 * time.Second
+
 // Missing is the miss of a single record.
 func Missing(thing string) *fault.Error {
 	return fault.New(fault.NotFound, thing+"_not_found", "there is no such %s", spoken(thing))
@@ -63,7 +66,8 @@ func Busy(cause error) *fault.Error {
 // NoRights is a database that does not let this program do what it has to.
 func NoRights(cause error) *fault.Error {
 	return fault.New(fault.Unavailable, "database_rights_missing", "the database's role lacks rights").Because(cause).
-		Curable("grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema, and let their owner upgrade it")
+		Curable("grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema, and let their owner upgrade it").
+		After(RefusedAfter)
 }
 
 // Unknown is a commit that may or may not have happened.

@@ -10,17 +10,18 @@ import (
 // Store is a control plane's database.
 type Store interface {
 	// Atomically runs fn in one serializable write transaction and commits it when fn returns nil.
-	// Faults: fn's own; Unavailable store_unavailable, commit_unknown, request_ended; Internal store_nested,
+	// Faults: fn's own; Unavailable store_unavailable, store_busy, commit_unknown, request_ended; Internal store_nested,
 	// store_reference_missing.
 	Atomically(ctx context.Context, fn func(ctx context.Context, r *Roles) error) error
-	// View runs fn on one consistent state. Faults: fn's own; Unavailable store_unavailable, request_ended; Internal
-	// store_nested.
+	// View runs fn on one consistent state. Faults: fn's own; Unavailable store_unavailable, store_busy, request_ended;
+	// Internal store_nested.
 	View(ctx context.Context, fn func(ctx context.Context, r *Roles) error) error
 	Beats
 	Callers
 	Pulses
-	// Ping says whether the database answers and is of the schema this program knows. Faults: Unavailable
-	// store_unavailable, schema_outdated; Conflict schema_newer, schema_altered, schema_foreign.
+	// Ping says whether the database answers, is of a schema that this program can work on, and lets it. Faults:
+	// Unavailable store_unavailable, schema_outdated, database_login_refused, database_missing, database_rights_missing;
+	// Conflict schema_newer, schema_altered, schema_foreign, database_encoding_refused.
 	Ping(ctx context.Context) error
 }
 
@@ -32,7 +33,8 @@ type Beats interface {
 	// returns when the commit is durable, with the node and the lease as this caller's part left them. decide may be
 	// called again; it is pure.
 	// Faults: NotFound node_not_found; Unauthenticated assertion_replayed, which comes before decide's own; Unavailable
-	// store_unavailable, request_ended, commit_unknown (also when ctx ends during the commit); Internal store_nested.
+	// store_unavailable, store_busy, request_ended, commit_unknown (also when ctx ends during the commit); Internal
+	// store_nested.
 	Beat(ctx context.Context, node string, t Ticket, decide func(*placement.Node, *placement.Lease) error) (placement.Candidate, error)
 }
 

@@ -26,9 +26,16 @@ type link struct {
 
 // dial connects to the first host of the DSN that is a primary. The name shows in pg_stat_activity.
 func (r *Relay) dial(ctx context.Context, name string) (*link, error) {
+	cfg := r.config.Copy()
+	if r.options.Password != nil {
+		password, err := r.options.Password()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Password = password
+	}
 	l := &link{}
 	l.life, l.end = context.WithCancel(context.Background())
-	cfg := r.config.Copy()
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "berth hints, " + name
 	}

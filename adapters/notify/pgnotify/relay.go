@@ -28,11 +28,14 @@ type Local interface {
 
 // Options are a relay's.
 type Options struct {
-	Local  Local               // required
-	Log    *slog.Logger        // slog.Default where nil
-	Lag    func(time.Duration) // told how long an own message took through the server, a few times a second; may be nil
-	Limits Limits
-	Timing Timing
+	Local Local               // required
+	Log   *slog.Logger        // slog.Default where nil
+	Lag   func(time.Duration) // told how long an own message took through the server, a few times a second; may be nil
+	// Password is asked for the password of each new connection; where it is nil, the DSN's counts, or what libpq's
+	// environment and files say.
+	Password func() (string, error)
+	Limits   Limits
+	Timing   Timing
 }
 
 // Limits bounds what waits to be sent. A field that is zero has its default.

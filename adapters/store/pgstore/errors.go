@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -35,9 +34,6 @@ const (
 	dataCorrupted        = "XX001"
 	indexCorrupted       = "XX002"
 )
-
-// refusedRetry is how soon to ask again after what a person has to put right.
-const refusedRetry = 30 * time.Second
 
 func codeOf(err error) (code string, found bool) {
 	var e *pgconn.PgError
@@ -104,12 +100,12 @@ func faultOf(code string, err error) error {
 	case invalidPassword, invalidLogin:
 		return fault.New(fault.Unavailable, "database_login_refused", "the database refuses the login").
 			Curable("give the address of the database the right user and password, and let the server admit them").
-			After(refusedRetry).Because(err)
+			After(port.RefusedAfter).Because(err)
 	case unknownDatabase:
 		return fault.New(fault.Unavailable, "database_missing", "there is no such database").
-			Curable("create the database, or name one that is there").After(refusedRetry).Because(err)
+			Curable("create the database, or name one that is there").After(port.RefusedAfter).Because(err)
 	case dataCorrupted, indexCorrupted:
-		return store.Unreadable("the database is damaged", err).Curable("restore a backup of it").After(refusedRetry)
+		return store.Unreadable("the database is damaged", err).Curable("restore a backup of it").After(port.RefusedAfter)
 	case serializationFailure, deadlock, readOnly, idleTooLong:
 		return port.Away(err)
 	}

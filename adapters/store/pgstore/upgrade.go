@@ -26,7 +26,7 @@ COMMENT ON TABLE schema_history IS '` + owner + `'`
 const (
 	beginStep = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 		SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`
-	takeTurn = "SELECT pg_try_advisory_xact_lock(1114797160, hashtext(current_schema()))"
+	takeTurn = "SELECT pg_try_advisory_xact_lock(1114797160, hashtext(coalesce(current_schema(), '')))"
 
 	longestStep = time.Hour
 	betweenAsks = 20 * time.Millisecond

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"time"
 
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -14,9 +13,6 @@ import (
 	"berth/domain/fault"
 	port "berth/ports/store"
 )
-
-// unreadableRetry is how soon to ask again after a file that can not be read: somebody has to put another in its place.
-const unreadableRetry = 30 * time.Second
 
 const primary = 0xff // the part of a result code that names its family
 
@@ -55,7 +51,7 @@ func faultOf(code int, err error) error {
 		return port.Away(err)
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
 		return store.Unreadable("the database file is damaged, or is no database", err).
-			Curable("restore a backup of it, or name another file").After(unreadableRetry)
+			Curable("restore a backup of it, or name another file").After(port.RefusedAfter)
 	}
 	switch code {
 	case codes.SQLITE_CONSTRAINT_FOREIGNKEY:

@@ -10,18 +10,15 @@ import (
 	"berth/adapters/httpapi"
 	"berth/adapters/ids/ulidids"
 	"berth/adapters/metrics"
-	"berth/adapters/notify/inprocess"
 	"berth/adapters/signer/filesigner"
 	"berth/adapters/token"
 	"berth/application/access"
-	"berth/application/fleet"
 	"berth/application/trust"
 	"berth/cmd/internal/config"
 	"berth/cmd/internal/secretfile"
 	"berth/domain/identity"
 	"berth/ports/clock"
 	"berth/ports/ids"
-	"berth/ports/notify"
 	"berth/ports/signer"
 )
 
@@ -30,23 +27,12 @@ var GroundSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which noth
 	systemclock.New, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
 	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),
-	provideHub, wire.Bind(new(fleet.Hints), new(*inprocess.Hub)), wire.Bind(new(access.Hints), new(*inprocess.Hub)),
-	wire.Bind(new(notify.Publisher), new(*inprocess.Hub)),
 	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)),
 	provideTokens, provideSecrets, provideBootstrap,
 	wire.Struct(new(Ground), "*"),
 )
 
 func provideMetrics(v Version) *metrics.Metrics { return metrics.New(string(v)) }
-
-// topicsPerWaiter is for the polls of nodes, which name all of their tenants.
-const topicsPerWaiter = 100
-
-func provideHub(c config.Config, m *metrics.Metrics) *inprocess.Hub {
-	hub := inprocess.New(inprocess.Limits{Subscriptions: c.MaxWaiters, Topics: topicsPerWaiter * c.MaxWaiters})
-	m.Gauge("berth_hint_subscriptions", "Long polls that wait for a change.", func() float64 { return float64(hub.Waiting()) })
-	return hub
-}
 
 // provideKMS opens the keys and finds what is wrong with them before anything is served.
 func provideKMS(c config.Config, log *slog.Logger) (signer.KMS, func(), error) {

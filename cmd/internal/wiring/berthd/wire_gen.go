@@ -177,16 +177,26 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 	string2 := provideVersionText(v)
 	berthdLate, cleanup := providePostgres(c, clock, log)
 	hub := provideHub(c, metrics)
+	relay, cleanup2, err := provideRelay(c, hub, metrics, log)
+	if err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	berthdRelayed := relayed{
+		Relay:      relay,
+		Subscriber: hub,
+	}
 	settings := provideFleetSettings(c)
 	fleetFleet := &fleet.Fleet{
 		Store:    berthdLate,
 		Clock:    clock,
 		IDs:      source,
-		Hints:    hub,
+		Hints:    berthdRelayed,
 		Settings: settings,
 	}
-	kms, cleanup2, err := provideKMS(c, log)
+	kms, cleanup3, err := provideKMS(c, log)
 	if err != nil {
+		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
@@ -196,7 +206,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Store:    berthdLate,
 		Clock:    clock,
 		IDs:      source,
-		Hints:    hub,
+		Hints:    berthdRelayed,
 		Placer:   fleetFleet,
 		Tokens:   tokenPorts,
 		Settings: accessSettings,
@@ -204,6 +214,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -211,6 +222,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 	v2 := provideSecretsNow(watched)
 	bootstrap, err := provideBootstrap(c)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -219,7 +231,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Store:     berthdLate,
 		Clock:     clock,
 		IDs:       source,
-		Hints:     hub,
+		Hints:     berthdRelayed,
 		Signer:    kms,
 		Observer:  metrics,
 		Settings:  trustSettings,
@@ -267,10 +279,18 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Secrets: watched,
 	}
 	v3 := provideDuties(c, berthdSweeps)
+	leader, err := provideElected(berthdLate, clock, source, log, metrics)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	watchWatch := &watch.Watch{
-		Clock: clock,
-		IDs:   source,
-		Log:   log,
+		Clock:  clock,
+		IDs:    source,
+		Log:    log,
+		Leader: leader,
 	}
 	ground := Ground{
 		Store:   berthdLate,
@@ -291,6 +311,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Secrets:  watched,
 	}
 	return process, func() {
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil

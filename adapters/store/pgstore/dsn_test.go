@@ -1,0 +1,136 @@
+package pgstore_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"berth/adapters/store/pgstore"
+	"berth/domain/fault"
+	"berth/ports/store"
+)
+
+const secret = "hunter2secret"
+
+// hides fails where an error tells of the password, however it is printed.
+func hides(tb testing.TB, err error) {
+	tb.Helper()
+	f, _ := fault.As(err)
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		for _, format := range []string{"%v", "%+v", "%#v"} {
+			if text := fmt.Sprintf(format, e); strings.Contains(text, "hunter2") || strings.Contains(text, "secret") {
+				tb.Errorf("the password is in %s", text)
+			}
+		}
+	}
+	if f != nil && strings.Contains(f.Cure, "hunter2") {
+		tb.Errorf("the password is in %s", f.Cure)
+	}
+}
+
+// What can not be read as an address is refused at once, and no part of it is repeated.
+func TestMalformedAddress(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{
+		"postgres://u:" + secret + "@host:port/db", "postgres://u:hunter2/" + secret + "@host/db", "postgres://u:12/" + secret + "@host/db",
+		"postgres://u:12?" + secret + "@host/db", "postgres://u:12#" + secret + "@host/db", "postgres://u:%zz" + secret + "@host/db",
+		"host=h password=" + secret + " hunter2", "password='" + secret, "host=h port=" + secret, "mysql://u:" + secret + "@host/db",
+		"postgres://u:" + secret + "@host/db?sslmode=" + secret, "postgres://u:" + secret + "@host/db?sslmode=verify-full&sslrootcert=/" + secret,
+	} {
+		s, err := pgstore.Open(t.Context(), dsn, pgstore.Options{})
+		if err == nil {
+			_ = s.Close()
+		}
+		refused(t, dsn, err, fault.Invalid, "database_url_malformed")
+		hides(t, err)
+	}
+}
+
+// An address may be written as a URL or in keywords.
+func TestKeywords(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	dsn := fmt.Sprintf("host=%s port=%s user=%s password='%s' dbname=%s sslmode=disable",
+		u.Hostname(), u.Port(), u.User.Username(), password, strings.TrimPrefix(u.Path, "/"))
+	s := open(t, dsn)
+	if err := errors.Join(put(s, "eu"), s.Ping(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A login that the server refuses, a database that is not there and a host that does not answer are told apart, and
+// none tells the password.
+func TestAddressThatLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(change func(*url.URL)) string {
+		c := *u
+		change(&c)
+		return c.String()
+	}
+	for name, c := range map[string]struct{ dsn, slug string }{
+		"wrong password": {changed(func(c *url.URL) { c.User = url.UserPassword(u.User.Username(), secret) }), "database_login_refused"},
+		"wrong user":     {changed(func(c *url.URL) { c.User = url.UserPassword("nobody", secret) }), "database_login_refused"},
+		"no database":    {changed(func(c *url.URL) { c.Path = "/nowhere" }), "database_missing"},
+		"no server": {changed(func(c *url.URL) {
+			c.User, c.Host = url.UserPassword("u", secret), "127.0.0.1:1"
+		}), "store_unavailable"},
+		"no host": {changed(func(c *url.URL) {
+			c.User, c.Host = url.UserPassword("u", secret), "nowhere.invalid:5432"
+		}), "store_unavailable"},
+		"no answer": {changed(func(c *url.URL) {
+			c.User, c.Host = url.UserPassword("u", secret), silent(t)
+		}), "store_unavailable"},
+	} {
+		s := bare(t, c.dsn, pgstore.Options{ConnectTimeout: 300 * time.Millisecond, LockTimeout: 5 * time.Second})
+		for what, err := range everything(s) {
+			away(t, name+": "+what, err, c.slug)
+			hides(t, err)
+		}
+		hides(t, s.Migrate(t.Context()))
+		if strings.Contains(fmt.Sprintf("%+v %#v", s, s), secret) {
+			t.Errorf("%s: the password is printed with the store", name)
+		}
+	}
+}
+
+// silent is the address of a server that accepts and says nothing.
+func silent(tb testing.TB) string {
+	tb.Helper()
+	p, dsn := between(tb, "postgres://127.0.0.1:1/")
+	u, err := url.Parse(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.hold()
+	return u.Host
+}
+
+// Of several hosts the one that answers is found, whatever its place.
+func TestSeveralHosts(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := u.Host
+	for _, hosts := range []string{"127.0.0.1:1," + good, good + ",127.0.0.1:1"} {
+		u.Host = hosts
+		s := open(t, u.String())
+		var _ store.Store = s
+		if err := s.Ping(t.Context()); err != nil {
+			t.Fatalf("%s: %v", hosts, err)
+		}
+	}
+}

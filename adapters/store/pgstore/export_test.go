@@ -1,0 +1,13 @@
+package pgstore
+
+import "strconv"
+
+// LaterSteps adds steps to the schema that a store knows, as a later program would, readable from a version on.
+func LaterSteps(s *Store, readableFrom int, sql ...string) {
+	for _, text := range sql {
+		version := len(s.schema) + 1
+		s.schema = append(s.schema, Migration{
+			Version: version, Name: "later", Checksum: strconv.Itoa(version), SQL: text, ReadableFrom: readableFrom,
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package berthd
+
+import (
+	"log/slog"
+
+	"github.com/google/wire"
+
+	"berth/adapters/metrics"
+	"berth/adapters/notify/inprocess"
+	"berth/adapters/notify/pgnotify"
+	"berth/application/access"
+	"berth/application/fleet"
+	"berth/cmd/internal/config"
+	"berth/ports/notify"
+)
+
+// LocalHintsSet is for a process that has its database to itself.
+var LocalHintsSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+	provideHub, wire.Bind(new(fleet.Hints), new(*inprocess.Hub)), wire.Bind(new(access.Hints), new(*inprocess.Hub)),
+	wire.Bind(new(notify.Publisher), new(*inprocess.Hub)),
+)
+
+// SharedHintsSet is for replicas on one Postgres server.
+var SharedHintsSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+	provideHub, provideRelay, wire.Bind(new(notify.Subscriber), new(*inprocess.Hub)), wire.Struct(new(relayed), "*"),
+	wire.Bind(new(fleet.Hints), new(relayed)), wire.Bind(new(access.Hints), new(relayed)), wire.Bind(new(notify.Publisher), new(relayed)),
+)
+
+// topicsPerWaiter is for the polls of nodes, which name all of their tenants.
+const topicsPerWaiter = 100
+
+func provideHub(c config.Config, m *metrics.Metrics) *inprocess.Hub {
+	hub := inprocess.New(inprocess.Limits{Subscriptions: c.MaxWaiters, Topics: topicsPerWaiter * c.MaxWaiters})
+	m.Gauge("berth_hint_subscriptions", "Long polls that wait for a change.", func() float64 { return float64(hub.Waiting()) })
+	return hub
+}
+
+// relayed hints at who waits here and at the other replicas; who waits here hears both.
+type relayed struct {
+	*pgnotify.Relay
+	notify.Subscriber
+}
+
+func provideRelay(c config.Config, hub *inprocess.Hub, m *metrics.Metrics, log *slog.Logger) (*pgnotify.Relay, func(), error) {
+	r, err := pgnotify.Open(c.DatabaseURL, pgnotify.Options{Local: hub, Log: log, Password: c.DatabasePassword()})
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Gauge("berth_hints_connected", "1 while change hints pass between replicas, 0 while polling alone finds changes.", func() float64 {
+		if r.Stats().Connected {
+			return 1
+		}
+		return 0
+	})
+	for name, of := range map[string]struct {
+		help string
+		read func(pgnotify.Stats) uint64
+	}{
+		"berth_hints_sent_total":     {"Topics hinted at to other replicas.", func(s pgnotify.Stats) uint64 { return s.Sent }},
+		"berth_hints_notifies_total": {"Messages to other replicas, each of many topics.", func(s pgnotify.Stats) uint64 { return s.Notifies }},
+		"berth_hints_received_total": {"Topics hinted at by other replicas.", func(s pgnotify.Stats) uint64 { return s.Received }},
+		"berth_hints_foreign_total":  {"Messages that were nobody's hints.", func(s pgnotify.Stats) uint64 { return s.Foreign }},
+		"berth_hints_dropped_total":  {"Topics too long to be sent.", func(s pgnotify.Stats) uint64 { return s.TooLong }},
+		"berth_hints_overruns_total": {"How often too much waited to be sent and became one hint for all.", func(s pgnotify.Stats) uint64 { return s.Overruns }},
+		"berth_hints_wakes_total":    {"How often everybody was woken, since hints may have been lost.", func(s pgnotify.Stats) uint64 { return s.Wakes }},
+		"berth_hints_connects_total": {"Connections made for hints.", func(s pgnotify.Stats) uint64 { return s.Connects }},
+	} {
+		m.Counter(name, of.help, func() float64 { return float64(of.read(r.Stats())) })
+	}
+	return r, r.Close, nil
+}
