@@ -3,10 +3,13 @@ package pgnotify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,6 +180,41 @@ func TestReasonsHoldNoSecret(t *testing.T) {
 				t.Errorf("logged %s", text)
 			}
 		})
+	}
+}
+
+// The password is asked for anew for each connection, so that one that was rotated needs no restart; and why it can not
+// be had is said without what may be in the error.
+func TestPasswordIsAskedForEachTime(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var broken atomic.Bool
+	var log lines
+	dsn := lab.Postgres(t)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("the DSN is no URL")
+	}
+	right, _ := u.User.Password()
+	u.User = url.UserPassword(u.User.Username(), "wrong")
+	r := ready(t, u.String(), Options{Timing: hasty(), Log: logTo(&log), Password: func() (string, error) {
+		asked.Add(1)
+		if broken.Load() {
+			return "", errors.New("s3cr3t")
+		}
+		return right, nil
+	}})
+	if n := asked.Load(); n != 2 {
+		t.Errorf("asked %d times for two connections", n)
+	}
+	broken.Store(true)
+	terminate(t, dsn, "sending")
+	eventually(t, "it is asked again", func() bool { return asked.Load() >= 4 })
+	broken.Store(false)
+	r.settles(t, 1)
+	r.Close()
+	if text := log.String(); strings.Contains(text, "s3cr3t") {
+		t.Errorf("logged %s", text)
 	}
 }
 
