@@ -87,16 +87,14 @@ func (s *Store) view(ctx context.Context, fn func(context.Context, *store.Tx) er
 	})
 }
 
-// single runs fn, which asks one question and may ask it again, without a transaction around it.
-func (s *Store) single(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
-	for {
+// single runs fn, which asks one question and may ask it again, without a transaction around it. It is asked again where
+// the connection died, which it may have done while it was idle; so may each of the others.
+func (s *Store) single(ctx context.Context, fn func(context.Context, *store.Tx) error) (err error) {
+	for range s.options.Callers + 1 {
 		var died bool
-		err := s.within(ctx, s.callers, "", func(on *session) error {
-			reused := on.used
-			on.used = true
-			err := store.NewTx(on.session(true), on).Run(ctx, fn)
-			died = err != nil && reused && on.raw.IsClosed()
-			if err != nil {
+		err = s.within(ctx, s.callers, "", func(on *session) error {
+			if err := store.NewTx(on.session(true), on).Run(ctx, fn); err != nil {
+				died = on.raw.IsClosed()
 				return err
 			}
 			return on.passed()
@@ -105,6 +103,7 @@ func (s *Store) single(ctx context.Context, fn func(context.Context, *store.Tx) 
 			return err
 		}
 	}
+	return err
 }
 
 // within runs fn in a transaction, which it may commit. Whatever else happens, a panic and the end of the goroutine
