@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -31,7 +32,35 @@ var errContended = errors.New("others came first each time")
 
 // Atomically is as the port has it.
 func (s *Store) Atomically(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
-	return s.write(s.writers, beginWrite, beginAlone).Enter(ctx, fn)
+	run := s.write(s.writers, beginWrite, beginAlone)
+	return store.Run(func(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
+		defer s.turn(ctx)()
+		return run(ctx, fn)
+	}).Enter(ctx, fn)
+}
+
+// courtesy is how long a write waits for the one before it in this process: several times what one takes that waits for nobody.
+const courtesy = 50 * time.Millisecond
+
+// turn lets the writes of this process follow one another, and returns what ends one. Nearly all write the head of the
+// audit log, and of two at once the database would give one up. A write that waits for another process holds nobody up:
+// its turn is over after a while.
+func (s *Store) turn(ctx context.Context) (done func()) {
+	done = func() { <-s.turns }
+	select {
+	case s.turns <- struct{}{}:
+		return done
+	default:
+	}
+	timer := time.NewTimer(courtesy)
+	defer timer.Stop()
+	select {
+	case s.turns <- struct{}{}:
+		return done
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // View is as the port has it.
