@@ -23,21 +23,31 @@ func Beats(c *Conn, n *Node) Caller {
 
 // Polls are a node's batched polls, about which nothing changed.
 func Polls(c *Conn, n *Node, known []contract.Known) Caller {
-	body, err := json.Marshal(contract.Poll{Tenants: known})
+	body, err := PollBody(known)
 	return func() (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		request, err := n.Request("POST", "/nodes/"+n.ID+"/authorization/poll", body)
-		if err != nil {
-			return 0, err
-		}
-		a, err := c.Must(request, 200)
-		if err == nil && !a.holds(`"tenants":[]`) {
-			err = fmt.Errorf("something changed: %s", a.Body)
-		}
-		return a.Took, err
+		return PollOf(c, n, body)
 	}
+}
+
+// PollBody is the body of a poll that does not wait.
+func PollBody(known []contract.Known) ([]byte, error) {
+	return json.Marshal(contract.Poll{Tenants: known})
+}
+
+// PollOf sends one poll, about which nothing changed.
+func PollOf(c *Conn, n *Node, body []byte) (time.Duration, error) {
+	request, err := n.Request("POST", "/nodes/"+n.ID+"/authorization/poll", body)
+	if err != nil {
+		return 0, err
+	}
+	a, err := c.Must(request, 200)
+	if err == nil && !a.holds(`"tenants":[]`) {
+		err = fmt.Errorf("something changed: %s", a.Body)
+	}
+	return a.Took, err
 }
 
 // Snapshots are those of the tenants that next names, by the node that holds them.

@@ -114,6 +114,20 @@ func (now reading) since(before reading) Result {
 	}
 }
 
+// Plus is both results as one.
+func (r Result) Plus(o Result) Result {
+	took := histogram()
+	for _, h := range []*hdrhistogram.Histogram{r.Took, o.Took} {
+		if h != nil {
+			took.Merge(h)
+		}
+	}
+	return Result{
+		Ops: r.Ops + o.Ops, Elapsed: r.Elapsed + o.Elapsed, Took: took, Server: r.Server + o.Server,
+		Database: r.Database + o.Database, Queries: r.Queries + o.Queries, Mallocs: r.Mallocs + o.Mallocs,
+	}
+}
+
 // P is a quantile of how long an operation took, in milliseconds.
 func (r Result) P(quantile float64) float64 { return float64(r.Took.ValueAtQuantile(quantile)) / 1000 }
 

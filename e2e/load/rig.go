@@ -183,3 +183,12 @@ func Decode[T any](r Reply) (out T, err error) {
 
 // holds says whether an answer has a text in it.
 func (r Reply) holds(text string) bool { return strings.Contains(string(r.Body), text) }
+
+// Away stops the rig's only berthd while something is done to its database, and starts it again.
+func (r *Rig) Away(do func()) {
+	r.TB.Helper()
+	r.Stop()
+	do()
+	r.Run()
+	r.Replicas = []*Replica{first(r.TB, r.Server)}
+}
