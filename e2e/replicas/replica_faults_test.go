@@ -11,6 +11,38 @@ import (
 	"berth/e2e/harness"
 )
 
+// Replicas that are started at once on an empty database all come up: its schema is made once, they have one set of keys,
+// and one of them leads.
+func TestReplicasStartedAtOnceOnAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	all := harness.Replicas(t, 4)
+	all[0].Operator("POST", "/api/v1/regions", contract.NewRegion{ID: "eu", Origin: "https://eu.relay.test"}, 201, nil)
+	steps := 0
+	for _, s := range all {
+		steps += strings.Count(s.Output(), "0001_initial")
+		s.Operator("GET", "/api/v1/regions", nil, 200, nil)
+	}
+	if steps != 1 {
+		t.Errorf("the first step of the schema was taken %d times", steps)
+	}
+	within(t, 20*time.Second, "one of them leads", func() bool {
+		leaders := 0
+		for _, s := range all {
+			if leading(s) {
+				leaders++
+			}
+		}
+		return leaders == 1
+	}, all[0].Output)
+	var keys [2]contract.SigningKeys
+	for i := range keys {
+		all[i].Operator("GET", "/api/v1/signing-keys", nil, 200, &keys[i])
+	}
+	if fmt.Sprint(keys[0]) != fmt.Sprint(keys[1]) || len(keys[0].Keys) == 0 {
+		t.Errorf("the replicas show the keys %+v and %+v", keys[0], keys[1])
+	}
+}
+
 // A replica that is killed in the midst of writes loses none that was answered, and a client that asks the other replica
 // for what was not doubles none.
 func TestReplicaKilledInTheMidstOfWrites(t *testing.T) {

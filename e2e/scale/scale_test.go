@@ -17,9 +17,6 @@ var (
 	fresh  = flag.Duration("fresh", time.Minute, "how long freshness is measured")
 )
 
-// rounds are how often the sizes take turns: what else the machine is busy with meets both.
-const rounds = 3
-
 // What an operation costs does not grow with the number of tenants. It prints one table; make scale runs it.
 func BenchmarkScale(b *testing.B) {
 	small, large := open(b, *few), open(b, *many)

@@ -75,6 +75,7 @@ func BenchmarkPublishUnderLoad(b *testing.B) {
 	ready(b, dsn, Options{})
 	before, start := a.Stats(), time.Now()
 	var n atomic.Int64
+	b.ResetTimer()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

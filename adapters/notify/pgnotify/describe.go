@@ -11,7 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-var errNoEcho = errors.New("the server takes notifications but brings none back; a pooler in transaction mode does that")
+var (
+	errNoEcho     = errors.New("the server takes notifications but brings none back; a pooler in transaction mode does that")
+	errNoPassword = errors.New("the password could not be read")
+)
 
 // describe says what is wrong without a word of the DSN: in one that was mistyped the password may stand where the
 // driver reads a host or a database, and its errors would show it.
@@ -25,6 +28,8 @@ func describe(err error) string {
 		return describeState(refused.Code)
 	case errors.Is(err, errNoEcho):
 		return errNoEcho.Error()
+	case errors.Is(err, errNoPassword):
+		return errNoPassword.Error()
 	case errors.Is(err, pgconn.ErrStandbyConnection):
 		return "the server is a standby"
 	case errors.As(err, &certificate):

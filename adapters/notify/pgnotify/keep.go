@@ -53,7 +53,7 @@ func (r *Relay) once(ctx context.Context, c *connection, run serve, over func())
 
 // jittered is between half and all of d, so that replicas that lost a server together do not come back together.
 func jittered(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1)
+	return d/2 + rand.N(d/2+1) //nolint:gosec // G404: it is no secret
 }
 
 // pause waits, and reports whether the context is still there.

@@ -30,7 +30,7 @@ func (r *Relay) dial(ctx context.Context, name string) (*link, error) {
 	if r.options.Password != nil {
 		password, err := r.options.Password()
 		if err != nil {
-			return nil, err
+			return nil, errNoPassword
 		}
 		cfg.Password = password
 	}

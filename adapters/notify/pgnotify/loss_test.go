@@ -1,11 +1,13 @@
 package pgnotify
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"berth/e2e/lab"
+	"berth/ports/notify"
 	"berth/ports/notify/notifytest"
 )
 
@@ -153,16 +155,19 @@ func TestNoEcho(t *testing.T) {
 }
 
 // Attempts to connect are few, however long a server is away or refuses, and however soon it fails again after it took a
-// connection.
+// connection; and one who reads the log is told once.
 func TestReconnectsAreBounded(t *testing.T) {
 	t.Parallel()
 	timing := hasty()
 	timing.RetryLeast, timing.RetryMost = 50*time.Millisecond, time.Hour
 	down, flapping := newProxy(t, ""), newProxy(t, answering(t, "t", nil))
 	start := time.Now()
+	var log lines
 	for _, p := range []*proxy{down, flapping} {
-		open(t, "postgres://u@"+p.addr()+"/db?sslmode=disable", Options{Timing: timing})
-		eventually(t, "it tried again", func() bool { return p.accepted.Load() >= 4 })
+		open(t, "postgres://u@"+p.addr()+"/db?sslmode=disable", Options{Timing: timing, Log: logTo(&log)})
+	}
+	for _, p := range []*proxy{down, flapping} {
+		eventually(t, "it tried again and again", func() bool { return p.accepted.Load() >= 12 })
 	}
 	// The pauses are at least 25, 50, 100 … ms, on each of two connections.
 	most, spent := int64(2), time.Duration(0)
@@ -172,6 +177,9 @@ func TestReconnectsAreBounded(t *testing.T) {
 	}
 	if down.accepted.Load() > most || flapping.accepted.Load() > most {
 		t.Errorf("%d and %d attempts in %v", down.accepted.Load(), flapping.accepted.Load(), time.Since(start))
+	}
+	if n := log.count("reason="); n != 4 {
+		t.Errorf("logged %d times for 4 connections", n)
 	}
 }
 
@@ -220,15 +228,24 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What was published just before Close still reaches the others.
-func TestCloseSendsWhatWaits(t *testing.T) {
+// What is published within the gap after a sending goes together; and Close sends it without waiting for the gap's end.
+func TestGap(t *testing.T) {
 	t.Parallel()
 	dsn := lab.Postgres(t)
 	a, b := ready(t, dsn, Options{Timing: Timing{Gap: time.Hour}}), ready(t, dsn, Options{})
-	sub := b.subscribes(t, "a")
+	first, last := b.subscribes(t, "a"), b.subscribes(t, "tenant/99")
 	a.Publish(t.Context(), "a")
+	hinted(t, first)
+	for i := range 100 {
+		a.Publish(t.Context(), notify.Topic(fmt.Sprint("tenant/", i)))
+	}
+	ready(t, dsn, Options{}).passesTo(t, b) // which takes longer than a sending
+	quiet(t, last)
 	a.Close()
-	hinted(t, sub)
+	hinted(t, last)
+	if s := a.Stats(); s.Notifies != 3 { // the first was the probe
+		t.Errorf("it took %d statements", s.Notifies)
+	}
 }
 
 func closes(tb testing.TB, r replica) {
@@ -241,7 +258,7 @@ func closes(tb testing.TB, r replica) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(10 * time.Second): // the driver by itself would wait for 15
 		tb.Fatal("Close waits for a server")
 	}
 }

@@ -158,9 +158,9 @@ func unescape(text string) (notify.Topic, bool) {
 			if i+2 >= len(text) {
 				return "", false
 			}
-			high, low := strings.IndexByte(upperHex, text[i+1]), strings.IndexByte(upperHex, text[i+2])
-			c = byte(high<<4 | low)
-			if high < 0 || low < 0 || plain(c) {
+			value, err := strconv.ParseUint(text[i+1:i+3], 16, 8)
+			c = byte(value)
+			if err != nil || strings.ToUpper(text[i+1:i+3]) != text[i+1:i+3] || plain(c) {
 				return "", false
 			}
 			i += 2

@@ -12,8 +12,6 @@ type batch struct {
 	all    bool
 }
 
-func (b batch) empty() bool { return len(b.topics) == 0 && !b.all }
-
 // queue gathers what is to be sent. A topic that waits already is not queued again. Past its bound it keeps no topics but
 // the one fact that there were too many, which still makes everybody look who has to: a herd of reads, spread over a
 // second, for a few bytes of memory.

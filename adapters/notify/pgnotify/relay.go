@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -121,16 +122,14 @@ func session(cfg *pgconn.Config, t Timing) {
 		cfg.ConnectTimeout = t.Connect
 	}
 	answer := strconv.FormatInt(max(1, t.Answer.Milliseconds()), 10)
-	for name, value := range map[string]string{
+	maps.Copy(cfg.RuntimeParams, map[string]string{
 		"synchronous_commit": "off", // nothing to wait for while the cluster's lock is held
 		"statement_timeout":  answer,
 		"lock_timeout":       answer,
 		// A process that was stopped reads nothing, and the server keeps all notifications until every listener read
 		// them: it must not wait for such a one without end.
 		"tcp_user_timeout": "30000",
-	} {
-		cfg.RuntimeParams[name] = value
-	}
+	})
 }
 
 // misplacedAt finds a host with an @ in it, which is the end of a password whose own @ was not escaped. The first sign

@@ -3,10 +3,13 @@ package pgnotify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,7 +42,7 @@ func TestConformanceWithin(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		notifytest.Run(t, func(tb testing.TB) notifytest.Subject {
-			return within(open(tb, through(tb, lab.Postgres(tb), newProxy(tb, "")), Options{}))
+			return within(open(tb, "postgres://u@"+newProxy(tb, "").addr()+"/db", Options{}))
 		})
 	})
 }
@@ -163,6 +166,7 @@ func TestReasonsHoldNoSecret(t *testing.T) {
 		"no connection left":               "postgres://u:s3cr3t@" + refusing("53300") + "/db",
 		"SQLSTATE 42501":                   "postgres://u:s3cr3t@" + refusing("42501") + "/db",
 		"a standby":                        "postgres://u:s3cr3t@" + answering(t, "t", nil) + "/db",
+		"the connection failed":            "postgres://u:s3cr3t@" + answering(t, "f", nil) + "/db?sslmode=require", // has no TLS
 		"host name was not found":          "postgres://s3cr3t.invalid:/s3cr3t@h/db",
 		"connection refused":               "postgres://u:s3cr3t@127.0.0.1:1/db",
 	} {
@@ -176,6 +180,41 @@ func TestReasonsHoldNoSecret(t *testing.T) {
 				t.Errorf("logged %s", text)
 			}
 		})
+	}
+}
+
+// The password is asked for anew for each connection, so that one that was rotated needs no restart; and why it can not
+// be had is said without what may be in the error.
+func TestPasswordIsAskedForEachTime(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var broken atomic.Bool
+	var log lines
+	dsn := lab.Postgres(t)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal("the DSN is no URL")
+	}
+	right, _ := u.User.Password()
+	u.User = url.UserPassword(u.User.Username(), "wrong")
+	r := ready(t, u.String(), Options{Timing: hasty(), Log: logTo(&log), Password: func() (string, error) {
+		asked.Add(1)
+		if broken.Load() {
+			return "", errors.New("s3cr3t")
+		}
+		return right, nil
+	}})
+	if n := asked.Load(); n != 2 {
+		t.Errorf("asked %d times for two connections", n)
+	}
+	broken.Store(true)
+	terminate(t, dsn, "sending")
+	eventually(t, "it is asked again", func() bool { return asked.Load() >= 4 })
+	broken.Store(false)
+	r.settles(t, 1)
+	r.Close()
+	if text := log.String(); strings.Contains(text, "s3cr3t") {
+		t.Errorf("logged %s", text)
 	}
 }
 

@@ -13,7 +13,7 @@ type Stats struct {
 	Listening bool
 
 	Connects uint64 // connections made, of both kinds: two, and one more for each that was lost
-	Waiting  uint64 // topics that wait to be sent
+	Waiting  int    // topics that wait to be sent
 	Sent     uint64 // topics that the server took
 	Notifies uint64 // statements that it took, each of many topics
 	Received uint64 // topics that came from other replicas
@@ -30,7 +30,7 @@ func (r *Relay) Stats() Stats {
 	c, q := &r.counts, r.queue.counted()
 	s := Stats{
 		Sending: c.sending.up.Load(), Listening: c.listening.up.Load(),
-		Connects: c.sending.connects.Load() + c.listening.connects.Load(), Waiting: uint64(r.queue.waiting()),
+		Connects: c.sending.connects.Load() + c.listening.connects.Load(), Waiting: r.queue.waiting(),
 		Sent: c.sent.Load(), Notifies: c.notifies.Load(), Received: c.received.Load(), Foreign: c.foreign.Load(),
 		TooLong: q.tooLong, Overruns: q.overruns, Wakes: c.wakes.Load(), Lag: time.Duration(c.lag.Load()),
 	}

@@ -2,6 +2,9 @@ package pgstore
 
 import "strconv"
 
+// Planning is how each connection lets its statements be planned.
+const Planning = planning
+
 // LaterSteps adds steps to the schema that a store knows, as a later program would, readable from a version on.
 func LaterSteps(s *Store, readableFrom int, sql ...string) {
 	for _, text := range sql {

@@ -61,8 +61,14 @@ var errPassed = errors.New("another server took over meanwhile")
 // settings of every connection. What the store writes as text is read by these rules, and a commit that is answered is
 // on disk, whatever the role's own settings are.
 const settings = `SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
-	SET jit = off; SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
+	` + planning + `; SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
 	SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
+
+// planning forbids what reads more than is asked for, as long as there is an index: a store only looks up, and what that
+// costs shall hang neither on how much there is nor on what the server knows of it. It also keeps what a serializable
+// transaction has read, and is held to, small.
+const planning = "SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; " +
+	"SET enable_bitmapscan = off"
 
 const identity = `SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_encoding'),
 	(SELECT oid FROM pg_database WHERE datname = current_database()),

@@ -63,28 +63,32 @@ func (s *Store) step(ctx context.Context) (turn, more bool, err error) {
 		if turn = err == nil && at[0] == "t"; !turn {
 			return classify(err)
 		}
-		applied, err := history(ctx, on)
-		if err != nil {
-			return err
-		}
-		pending, err := store.Pending(s.schema, applied)
-		if err != nil || len(pending) == 0 {
-			return err
-		}
-		more = len(pending) > 1
-		if len(applied) == 0 {
-			if _, err := on.control(createHistory); err != nil {
-				return classify(err)
-			}
-		}
-		for _, statements := range []string{pending[0].SQL, store.Record(s.bun, pending[0], time.Now())} {
-			if _, err := on.control(statements); err != nil {
-				return classify(err)
-			}
-		}
-		return on.commit()
+		more, err = s.apply(ctx, on)
+		return err
 	})
 	return turn, more, err
+}
+
+// apply takes the first pending step, if there is one, in the transaction that was begun.
+func (s *Store) apply(ctx context.Context, on *session) (more bool, err error) {
+	applied, err := history(ctx, on)
+	if err != nil {
+		return false, err
+	}
+	pending, err := store.Pending(s.schema, applied)
+	if err != nil || len(pending) == 0 {
+		return false, err
+	}
+	statements := []string{pending[0].SQL, store.Record(s.bun, pending[0], time.Now())}
+	if len(applied) == 0 {
+		statements = append([]string{createHistory}, statements...)
+	}
+	for _, text := range statements {
+		if _, err := on.control(text); err != nil {
+			return false, classify(err)
+		}
+	}
+	return len(pending) > 1, on.commit()
 }
 
 // borrow runs fn on a connection, whatever the schema is.

@@ -13,6 +13,7 @@ import (
 	sqlrows "berth/adapters/store"
 	"berth/domain/fault"
 	"berth/ports/store"
+	"berth/ports/store/storetest"
 )
 
 // recorder keeps the statements that pass it.
@@ -59,49 +60,13 @@ func (r *recorder) plan(tb testing.TB, s statement) string {
 	return strings.Join(lines, "\n")
 }
 
-func ignore[T any](_ T, err error) error { return err }
-
 // No query that runs often, or over what grows, reads a table from end to end or sorts what an index has in order.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	open(t, path)
 	db := bun.NewDB(raw(t, path), sqlrows.Faithful(sqlitedialect.New()))
-	page := store.Page{After: "a", Limit: 50}
-	for name, run := range map[string]func(context.Context, *store.Roles) error{
-		"concerning": func(ctx context.Context, r *store.Roles) error {
-			return ignore(r.Placements.Concerning(ctx, "n", page))
-		},
-		"held by":    func(ctx context.Context, r *store.Roles) error { return ignore(r.Placements.HeldBy(ctx, "n", page)) },
-		"candidates": func(ctx context.Context, r *store.Roles) error { return ignore(r.Nodes.Candidates(ctx, "eu", page)) },
-		"of tenant":  func(ctx context.Context, r *store.Roles) error { return ignore(r.Migrations.OfTenant(ctx, "t", page)) },
-		"running":    func(ctx context.Context, r *store.Roles) error { return ignore(r.Migrations.Running(ctx, page)) },
-		"running from": func(ctx context.Context, r *store.Roles) error {
-			return ignore(r.Migrations.RunningFrom(ctx, "n"))
-		},
-		"oldest":      func(ctx context.Context, r *store.Roles) error { return ignore(r.Queue.Oldest(ctx, "", 9)) },
-		"oldest in":   func(ctx context.Context, r *store.Roles) error { return ignore(r.Queue.Oldest(ctx, "eu", 9)) },
-		"principals":  func(ctx context.Context, r *store.Roles) error { return ignore(r.Principals.OfTenant(ctx, "t", page)) },
-		"handles":     func(ctx context.Context, r *store.Roles) error { return ignore(r.Handles.OfTenant(ctx, "t")) },
-		"own handles": func(ctx context.Context, r *store.Roles) error { return ignore(r.Handles.OfPrincipal(ctx, "t", "p")) },
-		"routes":      func(ctx context.Context, r *store.Roles) error { return ignore(r.Routes.OfTenant(ctx, "t", page)) },
-		"since":       func(ctx context.Context, r *store.Roles) error { return ignore(r.Changes.Since(ctx, "t", 3, 9)) },
-		"drop":        func(ctx context.Context, r *store.Roles) error { return r.Changes.Drop(ctx, "t", 3) },
-		"standing":    func(ctx context.Context, r *store.Roles) error { return ignore(r.Standings.Get(ctx, "t")) },
-		"differing":   differing,
-		"credentials": func(ctx context.Context, r *store.Roles) error { return ignore(r.Credentials.OfNode(ctx, "n")) },
-		"in force":    func(ctx context.Context, r *store.Roles) error { return ignore(r.Credentials.InForce(ctx, noon, page)) },
-		"keys":        func(ctx context.Context, r *store.Roles) error { return ignore(r.Keys.OfPurpose(ctx, "p")) },
-		"spend": func(ctx context.Context, r *store.Roles) error {
-			return r.Nonces.Spend(ctx, store.Ticket{Scope: "s", Nonce: "n", ExpiresAt: noon})
-		},
-		"nonce sweep":  func(ctx context.Context, r *store.Roles) error { return ignore(r.Nonces.Sweep(ctx, noon, 9)) },
-		"secret sweep": func(ctx context.Context, r *store.Roles) error { return ignore(r.Secrets.Sweep(ctx, noon, 9)) },
-		"once sweep":   func(ctx context.Context, r *store.Roles) error { return ignore(r.Idempotency.Sweep(ctx, noon, 9)) },
-		"audit head":   func(ctx context.Context, r *store.Roles) error { return ignore(r.Audit.Head(ctx)) },
-		"audit range":  func(ctx context.Context, r *store.Roles) error { return ignore(r.Audit.Range(ctx, 3, 9)) },
-		"audit about":  func(ctx context.Context, r *store.Roles) error { return ignore(r.Audit.About(ctx, "a/b", 3, 9)) },
-	} {
+	for name, run := range storetest.Queries() {
 		planned(t, db, name, func(tx *sqlrows.Tx) error { return run(t.Context(), tx.Roles()) })
 	}
 	planned(t, db, "caller", func(tx *sqlrows.Tx) error {
@@ -113,13 +78,9 @@ func TestPlans(t *testing.T) {
 	planned(t, db, "beat", func(tx *sqlrows.Tx) error {
 		b := sqlrows.NewBeats(func(ctx context.Context, fn func(context.Context, *sqlrows.Tx) error) error { return fn(ctx, tx) })
 		defer b.Close()
-		return ignore(b.Beat(t.Context(), "n", store.Ticket{Scope: "s", Nonce: "m", ExpiresAt: noon}, keep))
+		_, err := b.Beat(t.Context(), "n", store.Ticket{Scope: "s", Nonce: "m", ExpiresAt: noon}, keep)
+		return err
 	})
-}
-
-func differing(ctx context.Context, r *store.Roles) error {
-	_, _, err := r.Standings.Differing(ctx, "n", []store.Known{{Tenant: "a", Generation: 1, Revision: 1}, {Tenant: "b"}})
-	return err
 }
 
 // planned runs something and judges the plan of every statement that it came to.

@@ -19,8 +19,10 @@ import (
 // Opener makes an empty store.
 type Opener = func(tb testing.TB) store.Store
 
-// NodeName and Fingerprint are those of a node that Fleet registers.
-func NodeName(i int) string    { return fmt.Sprintf("node-%04d", i) }
+// NodeName is that of a node that Fleet registers.
+func NodeName(i int) string { return fmt.Sprintf("node-%04d", i) }
+
+// Fingerprint is that of its credential.
 func Fingerprint(i int) string { return fmt.Sprintf("%064x", i) }
 
 // Fleet registers nodes, each with a credential.

@@ -46,26 +46,34 @@ func provideRelay(c config.Config, hub *inprocess.Hub, m *metrics.Metrics, log *
 	if err != nil {
 		return nil, nil, err
 	}
+	measureHints(m, r.Stats)
+	return r, r.Close, nil
+}
+
+func measureHints(m *metrics.Metrics, stats func() pgnotify.Stats) {
 	m.Gauge("berth_hints_connected", "1 while change hints pass between replicas, 0 while polling alone finds changes.", func() float64 {
-		if r.Stats().Connected {
+		if stats().Connected {
 			return 1
 		}
 		return 0
 	})
-	for name, of := range map[string]struct {
-		help string
-		read func(pgnotify.Stats) uint64
+	m.Gauge("berth_hints_waiting", "Topics that wait to be sent to other replicas.", func() float64 { return float64(stats().Waiting) })
+	m.Gauge("berth_hints_lag_seconds", "How long the last message took through the server and back.", func() float64 {
+		return stats().Lag.Seconds()
+	})
+	for _, c := range []struct {
+		name, help string
+		read       func(pgnotify.Stats) uint64
 	}{
-		"berth_hints_sent_total":     {"Topics hinted at to other replicas.", func(s pgnotify.Stats) uint64 { return s.Sent }},
-		"berth_hints_notifies_total": {"Messages to other replicas, each of many topics.", func(s pgnotify.Stats) uint64 { return s.Notifies }},
-		"berth_hints_received_total": {"Topics hinted at by other replicas.", func(s pgnotify.Stats) uint64 { return s.Received }},
-		"berth_hints_foreign_total":  {"Messages that were nobody's hints.", func(s pgnotify.Stats) uint64 { return s.Foreign }},
-		"berth_hints_dropped_total":  {"Topics too long to be sent.", func(s pgnotify.Stats) uint64 { return s.TooLong }},
-		"berth_hints_overruns_total": {"How often too much waited to be sent and became one hint for all.", func(s pgnotify.Stats) uint64 { return s.Overruns }},
-		"berth_hints_wakes_total":    {"How often everybody was woken, since hints may have been lost.", func(s pgnotify.Stats) uint64 { return s.Wakes }},
-		"berth_hints_connects_total": {"Connections made for hints.", func(s pgnotify.Stats) uint64 { return s.Connects }},
+		{"sent", "Topics hinted at to other replicas.", func(s pgnotify.Stats) uint64 { return s.Sent }},
+		{"notifies", "Messages to other replicas, each of many topics.", func(s pgnotify.Stats) uint64 { return s.Notifies }},
+		{"received", "Topics hinted at by other replicas.", func(s pgnotify.Stats) uint64 { return s.Received }},
+		{"foreign", "Messages that were nobody's hints.", func(s pgnotify.Stats) uint64 { return s.Foreign }},
+		{"dropped", "Topics too long to be sent.", func(s pgnotify.Stats) uint64 { return s.TooLong }},
+		{"overruns", "How often too much waited to be sent and became one hint for all.", func(s pgnotify.Stats) uint64 { return s.Overruns }},
+		{"wakes", "How often everybody was woken, since hints may have been lost.", func(s pgnotify.Stats) uint64 { return s.Wakes }},
+		{"connects", "Connections made for hints.", func(s pgnotify.Stats) uint64 { return s.Connects }},
 	} {
-		m.Counter(name, of.help, func() float64 { return float64(of.read(r.Stats())) })
+		m.Counter("berth_hints_"+c.name+"_total", c.help, func() float64 { return float64(c.read(stats())) })
 	}
-	return r, r.Close, nil
 }
