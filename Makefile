@@ -8,6 +8,7 @@ export GO
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 30s
 BENCH ?= .
+BENCHTIME ?= 3s
 TEST ?= .
 
 # The race detector needs a C compiler; without one the same tests run without it, and say so.
@@ -83,5 +84,10 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 	@.ci/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## benchmarks; BENCH=regexp picks some
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+bench: ## benchmarks; BENCH=regexp picks some, BENCHTIME (3s) is how long each is measured through HTTP
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $$($(GO) list ./... | grep -v '^berth/e2e/')
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -timeout 30m ./e2e/load
+
+.PHONY: scale
+scale: ## what operations cost at 1,000 and at 1,000,000 tenants; SCALE='-many 100000 -during 3s' makes it smaller
+	$(GO) test -run '^$$' -bench Scale -benchtime 1x -timeout 2h ./e2e/scale $(SCALE)

@@ -8,6 +8,9 @@ import (
 	"berth/e2e/load"
 )
 
+// rounds are how often the sizes take turns: what else the machine is busy with meets both.
+const rounds = 3
+
 // measured is what one operation took at one size.
 type measured struct {
 	load.Result

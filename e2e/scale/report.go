@@ -15,14 +15,14 @@ const (
 )
 
 // write prints the table, and of what is not flat the statements that Postgres was busy with.
-func write(out io.Writer, few, many *site) error {
+func write(out io.Writer, taken []operation, few, many *site) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") } // Flush tells
 	a, b := count(few.plan.Tenants), count(many.plan.Tenants)
 	row("tenants", a, b, a, b, a, b, "", "")
 	row("operation", "p50 ms", "p50 ms", "CPU µs", "CPU µs", "statements", "statements", "CPU ratio", fmt.Sprintf("flat ±%.0f %%", flat*100))
 	var steep []string
-	for _, o := range operations {
+	for _, o := range taken {
 		ratio, verdict := many.cost(o.name)/few.cost(o.name), "yes"
 		if ratio > 1+flat {
 			verdict = "NO"

@@ -3,6 +3,7 @@ package scale
 import (
 	"flag"
 	"os"
+	"regexp"
 	"testing"
 	"time"
 )
@@ -12,11 +13,9 @@ var (
 	many   = flag.Int("many", 1_000_000, "tenants of the large size")
 	nodes  = flag.Int("nodes", 2000, "nodes at either size")
 	during = flag.Duration("during", 6*time.Second, "how long each operation is measured at each size")
+	only   = flag.String("only", ".", "which operations, by a regular expression")
 	fresh  = flag.Duration("fresh", time.Minute, "how long freshness is measured")
 )
-
-// rounds are how often the sizes take turns: what else the machine is busy with meets both.
-const rounds = 3
 
 // What an operation costs does not grow with the number of tenants. It prints one table; make scale runs it.
 func BenchmarkScale(b *testing.B) {
@@ -25,7 +24,8 @@ func BenchmarkScale(b *testing.B) {
 		s.rest(*during)
 	}
 	large.freshness(*fresh)
-	for _, o := range operations {
+	chosen := choose(b, *only)
+	for _, o := range chosen {
 		for _, s := range []*site{small, large} {
 			s.begin(o)
 		}
@@ -36,7 +36,7 @@ func BenchmarkScale(b *testing.B) {
 		}
 	}
 	b.ReportMetric(0, "ns/op") // of everything, and so of nothing
-	if err := write(os.Stdout, small, large); err != nil {
+	if err := write(os.Stdout, chosen, small, large); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -55,4 +55,18 @@ func open(b *testing.B, tenants int) *site {
 	}
 	s.tell("%d tenants read back, and the audit chain verified, in %.0f s", sample, time.Since(began).Seconds())
 	return s
+}
+
+func choose(b *testing.B, pattern string) (out []operation) {
+	b.Helper()
+	names, err := regexp.Compile(pattern)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, o := range operations {
+		if names.MatchString(o.name) {
+			out = append(out, o)
+		}
+	}
+	return out
 }

@@ -125,7 +125,10 @@ func unsettled(err error) error {
 		return port.Away(err) // nothing was sent
 	}
 	var e *pgconn.PgError
-	if errors.As(err, &e) && e.SeverityUnlocalized == "ERROR" && len(e.Code) == 5 {
+	if errors.As(err, &e) && e.Code == idleTooLong {
+		return port.Away(err) // which it is only while no command came
+	}
+	if e != nil && e.SeverityUnlocalized == "ERROR" && len(e.Code) == 5 {
 		switch e.Code[:2] {
 		case "22", "23", "25", "40", "42", "53", "54", "55", "P0":
 			return faultOf(e.Code, err)

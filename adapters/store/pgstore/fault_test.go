@@ -359,3 +359,21 @@ func TestSettingsOfTheRole(t *testing.T) {
 	})
 	refused(t, "the caller's own", err, fault.Conflict, "mine")
 }
+
+// A replica that stands still in the middle of a transaction, as one that is paused, holds others up no longer than a
+// statement may take, and what it did is not kept.
+func TestStandsStillInATransaction(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	migrated(t, dsn)
+	s := bare(t, dsn, pgstore.Options{StatementTimeout: 200 * time.Millisecond})
+	other := bare(t, dsn, pgstore.Options{})
+	err := s.Atomically(t.Context(), func(ctx context.Context, r *store.Roles) error {
+		if err := addRegion(ctx, r, "eu"); err != nil {
+			return err
+		}
+		return put(other, "eu") // which waits for the first to end
+	})
+	away(t, "the one that stood still", err, "store_unavailable")
+	has(t, s, "eu")
+}

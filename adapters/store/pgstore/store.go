@@ -26,6 +26,7 @@ type Store struct {
 	schema  []store.Migration
 	bun     *bun.DB
 	watch   watch
+	turns   chan struct{} // of one place: the write whose turn it is
 
 	writers, readers, beats, callers *store.Pool[*session]
 }
@@ -44,7 +45,7 @@ func Open(_ context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o.orDefaults(), schema: schema}
+	s := &Store{options: o.orDefaults(), schema: schema, turns: make(chan struct{}, 1)}
 	config.ValidateConnect = s.greet
 	db := stdlib.OpenDB(*config, stdlib.OptionBeforeConnect(s.options.authenticate))
 	db.SetMaxIdleConns(0) // each connection is held by a session of its own

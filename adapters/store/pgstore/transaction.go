@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -31,7 +32,35 @@ var errContended = errors.New("others came first each time")
 
 // Atomically is as the port has it.
 func (s *Store) Atomically(ctx context.Context, fn func(context.Context, *port.Roles) error) error {
-	return s.write(s.writers, beginWrite, beginAlone).Enter(ctx, fn)
+	run := s.write(s.writers, beginWrite, beginAlone)
+	return store.Run(func(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
+		defer s.turn(ctx)()
+		return run(ctx, fn)
+	}).Enter(ctx, fn)
+}
+
+// courtesy is how long a write waits for the one before it in this process: several times what one takes that waits for nobody.
+const courtesy = 50 * time.Millisecond
+
+// turn lets the writes of this process follow one another, and returns what ends one. Nearly all write the head of the
+// audit log, and of two at once the database would give one up. A write that waits for another process holds nobody up:
+// its turn is over after a while.
+func (s *Store) turn(ctx context.Context) (done func()) {
+	done = func() { <-s.turns }
+	select {
+	case s.turns <- struct{}{}:
+		return done
+	default:
+	}
+	timer := time.NewTimer(courtesy)
+	defer timer.Stop()
+	select {
+	case s.turns <- struct{}{}:
+		return done
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // View is as the port has it.
@@ -87,16 +116,14 @@ func (s *Store) view(ctx context.Context, fn func(context.Context, *store.Tx) er
 	})
 }
 
-// single runs fn, which asks one question and may ask it again, without a transaction around it.
-func (s *Store) single(ctx context.Context, fn func(context.Context, *store.Tx) error) error {
-	for {
+// single runs fn, which asks one question and may ask it again, without a transaction around it. It is asked again where
+// the connection died, which it may have done while it was idle; so may each of the others.
+func (s *Store) single(ctx context.Context, fn func(context.Context, *store.Tx) error) (err error) {
+	for range s.options.Callers + 1 {
 		var died bool
-		err := s.within(ctx, s.callers, "", func(on *session) error {
-			reused := on.used
-			on.used = true
-			err := store.NewTx(on.session(true), on).Run(ctx, fn)
-			died = err != nil && reused && on.raw.IsClosed()
-			if err != nil {
+		err = s.within(ctx, s.callers, "", func(on *session) error {
+			if err := store.NewTx(on.session(true), on).Run(ctx, fn); err != nil {
+				died = on.raw.IsClosed()
 				return err
 			}
 			return on.passed()
@@ -105,6 +132,7 @@ func (s *Store) single(ctx context.Context, fn func(context.Context, *store.Tx) 
 			return err
 		}
 	}
+	return err
 }
 
 // within runs fn in a transaction, which it may commit. Whatever else happens, a panic and the end of the goroutine
