@@ -20,8 +20,9 @@ type Store interface {
 	Callers
 	Pulses
 	// Ping says whether the database answers, is of a schema that this program can work on, and lets it. Faults:
-	// Unavailable store_unavailable, schema_outdated, database_login_refused, database_missing, database_rights_missing;
-	// Conflict schema_newer, schema_altered, schema_foreign, database_encoding_refused.
+	// Unavailable store_unavailable, schema_outdated, database_password_unreadable, database_login_refused,
+	// database_missing, database_rights_missing; Conflict schema_newer, schema_altered, schema_foreign,
+	// database_encoding_refused.
 	Ping(ctx context.Context) error
 }
 
