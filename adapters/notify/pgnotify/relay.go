@@ -4,9 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
-	"maps"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,16 +120,28 @@ func session(cfg *pgconn.Config, t Timing) {
 	if cfg.ConnectTimeout <= 0 || cfg.ConnectTimeout > t.Connect {
 		cfg.ConnectTimeout = t.Connect
 	}
-	answer := strconv.FormatInt(max(1, t.Answer.Milliseconds()), 10)
-	maps.Copy(cfg.RuntimeParams, map[string]string{
-		"synchronous_commit": "off", // nothing to wait for while the cluster's lock is held
-		"statement_timeout":  answer,
-		"lock_timeout":       answer,
-		// A process that was stopped reads nothing, and the server keeps all notifications until every listener read
-		// them: it must not wait for such a one without end.
-		"tcp_user_timeout": "30000",
-	})
+	// Not as the connection starts: a pooler may refuse what it does not know there.
+	settings := fmt.Sprintf(settings, max(1, t.Answer.Milliseconds()))
+	cfg.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if _, err := conn.Exec(ctx, settings).ReadAll(); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, unread).ReadAll()
+		if conn.IsClosed() {
+			return err
+		}
+		return nil // not every system that Postgres runs on has such a timeout
+	}
 }
+
+const (
+	// settings leave nothing to wait for while the cluster's lock is held.
+	settings = "SET synchronous_commit = off; SET statement_timeout = %[1]d; SET lock_timeout = %[1]d"
+
+	// unread is for a process that was stopped. It reads nothing, and the server keeps all notifications until every
+	// listener read them: it must not wait for such a one without end.
+	unread = "SET tcp_user_timeout = 30000"
+)
 
 // misplacedAt finds a host with an @ in it, which is the end of a password whose own @ was not escaped. The first sign
 // may be one: an abstract Unix socket.

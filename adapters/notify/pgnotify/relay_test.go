@@ -237,3 +237,31 @@ func (l *lines) String() string {
 }
 
 func (l *lines) count(s string) int { return strings.Count(l.String(), s) }
+
+// Each connection has the settings that keep the server from waiting, and asks for none of them in its first message,
+// where a pooler refuses what it does not know.
+func TestSettingsOfAConnection(t *testing.T) {
+	t.Parallel()
+	r := ready(t, lab.Postgres(t), Options{Timing: hasty()})
+	for name, value := range r.config.RuntimeParams {
+		if name != "application_name" {
+			t.Errorf("the first message asks for %s = %s", name, value)
+		}
+	}
+	l, err := r.dial(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for name, want := range map[string]string{
+		"synchronous_commit": "off", "statement_timeout": "2s", "lock_timeout": "2s", "tcp_user_timeout": "30000",
+	} {
+		results, err := l.Exec(t.Context(), "SHOW "+name).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(results[0].Rows[0][0]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
