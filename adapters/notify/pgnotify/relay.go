@@ -28,9 +28,8 @@ type Local interface {
 
 // Options are a relay's.
 type Options struct {
-	Local Local               // required
-	Log   *slog.Logger        // slog.Default where nil
-	Lag   func(time.Duration) // told how long an own message took through the server, a few times a second; may be nil
+	Local Local        // required
+	Log   *slog.Logger // slog.Default where nil
 	// Password is asked for the password of each new connection; where it is nil, the DSN's counts, or what libpq's
 	// environment and files say.
 	Password func() (string, error)
@@ -78,9 +77,9 @@ var _ notify.Publisher = (*Relay)(nil)
 // its own waiters all the same. Invalid dsn_malformed where the DSN can not be read.
 func Open(dsn string, o Options) (*Relay, error) {
 	cfg, err := pgconn.ParseConfig(dsn)
-	if err != nil || misplacedAt(cfg) {
-		return nil, fault.New(fault.Invalid, "dsn_malformed", "the DSN of the database can not be read"). // its text may hold a password
-															Curable("use postgres://user:password@host:port/database?sslmode=verify-full, and %%XX for signs within a part")
+	if err != nil || misplacedAt(cfg) { // the error's text may hold a password
+		return nil, fault.New(fault.Invalid, "dsn_malformed", "the DSN of the database can not be read").
+			Curable("use postgres://user:password@host:port/database?sslmode=verify-full, and %%XX for signs within a part")
 	}
 	o.Limits, o.Timing = o.Limits.orDefault(), o.Timing.orDefault()
 	if o.Log == nil {
