@@ -91,7 +91,8 @@ func (p Page) Size() int { return min(max(p.Limit, 1), MaxPage) }
 
 // Roles are the records of one transaction. A field may be replaced by a double in tests.
 type Roles struct {
-	// Origin names the history that this transaction reads: it changes when the database was restored, replaced or failed over, and what was counted of rows before does not hold after (P9).
+	// Origin names the history that this transaction reads: it changes when the database was restored, replaced or failed
+	// over, and what was counted of rows before does not hold after (P9).
 	Origin string
 
 	Regions    Regions
