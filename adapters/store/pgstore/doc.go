@@ -5,7 +5,8 @@
 // A write transaction is SERIALIZABLE and locks the table writers, shared. One that could not be brought into an order
 // with others is repeated with that lock for itself alone, taken before its snapshot, so that it can not fail so again.
 // A round of heartbeats has a lock of its own besides: the rounds of several replicas wait for one another and abort
-// none. A view is REPEATABLE READ on the primary.
+// none. The writes of one process follow one another, unless one waits for somebody else. A view is REPEATABLE READ on
+// the primary.
 //
 // # Waiting
 //

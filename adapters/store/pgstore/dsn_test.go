@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,37 @@ func TestAddressThatLeadsNowhere(t *testing.T) {
 		if strings.Contains(fmt.Sprintf("%+v %#v", s, s), secret) {
 			t.Errorf("%s: the password is printed with the store", name)
 		}
+	}
+}
+
+// While the password can not be read the database is away, whatever kind of fault that is to who reads it, and a caller
+// is not told of the file.
+func TestPasswordThatCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	migrated(t, dsn)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, _ := u.User.Password()
+	u.User = url.User(u.User.Username())
+	var there atomic.Bool
+	s := bare(t, u.String(), pgstore.Options{Password: func() (string, error) {
+		if !there.Load() {
+			return "", fault.New(fault.Invalid, "file_unreadable", "/etc/berth/password: %s", secret)
+		}
+		return right, nil
+	}})
+	for what, err := range everything(s) {
+		away(t, what, err, "database_password_unreadable")
+		if f, _ := fault.As(err); strings.Contains(f.Detail+f.Cure, secret) {
+			t.Errorf("%s tells of the file: %v", what, err)
+		}
+	}
+	there.Store(true)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 const (
 	serializationFailure = "40001"
 	deadlock             = "40P01"
+	completionUnknown    = "40003"
 	foreignKey           = "23503"
 	unique               = "23505"
 	queryCanceled        = "57014" // by statement_timeout: nobody else cancels
@@ -119,7 +120,7 @@ func faultOf(code string, err error) error {
 }
 
 // unsettled is the fault behind a commit that failed. A server that answers with an error of these classes has rolled
-// back; after any other, or without an answer, the commit may have happened.
+// back, unless it says that it does not know; after any other, or without an answer, the commit may have happened.
 func unsettled(err error) error {
 	if pgconn.SafeToRetry(err) {
 		return port.Away(err) // nothing was sent
@@ -128,7 +129,7 @@ func unsettled(err error) error {
 	if errors.As(err, &e) && e.Code == idleTooLong {
 		return port.Away(err) // which it is only while no command came
 	}
-	if e != nil && e.SeverityUnlocalized == "ERROR" && len(e.Code) == 5 {
+	if e != nil && e.SeverityUnlocalized == "ERROR" && len(e.Code) == 5 && e.Code != completionUnknown {
 		switch e.Code[:2] {
 		case "22", "23", "25", "40", "42", "53", "54", "55", "P0":
 			return faultOf(e.Code, err)

@@ -59,8 +59,9 @@ func away(why, cure string) *fault.Error { return port.Away(errors.New(why)).Cur
 var errPassed = errors.New("another server took over meanwhile")
 
 // settings of every connection. What the store writes as text is read by these rules, and a commit that is answered is
-// on disk, whatever the role's own settings are.
+// on disk, and warned of where it is not all that it should be, whatever the role's own settings are.
 const settings = `SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
+	SET client_min_messages = warning;
 	` + planning + `; SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
 	SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
 
