@@ -105,7 +105,7 @@ func TestAddressThatLeadsNowhere(t *testing.T) {
 			away(t, name+": "+what, err, c.slug)
 			hides(t, err)
 		}
-		hides(t, s.Migrate(t.Context()))
+		hides(t, upgrade(t.Context(), s))
 		if strings.Contains(fmt.Sprintf("%+v %#v", s, s), secret) {
 			t.Errorf("%s: the password is printed with the store", name)
 		}
