@@ -141,7 +141,7 @@ func TestLeftBeforeTheCommit(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	s := bare(t, dsn, pgstore.Options{Writers: 1, Readers: 1})
-	if err := s.Migrate(t.Context()); err != nil {
+	if err := upgrade(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	var pids [2]string

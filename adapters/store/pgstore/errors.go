@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -138,8 +139,8 @@ func unsettled(err error) error {
 	return port.Unknown(err)
 }
 
-// unreachable is the fault behind a connection that can not be made. Its cause names the host and the SQLSTATE at most:
-// the server repeats in its words what it was given.
+// unreachable is the fault behind a connection that can not be made. Its cause names the host, what is wrong with its
+// certificate, and the SQLSTATE at most: the server repeats in its words what it was given.
 func (s *Store) unreachable(err error) error {
 	if f, known := fault.As(err); known {
 		return f
@@ -147,9 +148,12 @@ func (s *Store) unreachable(err error) error {
 	code, found := codeOf(err)
 	var network *net.OpError
 	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case found:
 		return faultOf(code, errors.New("SQLSTATE "+code))
+	case errors.As(err, &certificate):
+		return port.Away(certificate)
 	case errors.As(err, &dns):
 		return port.Away(dns)
 	case errors.As(err, &network):

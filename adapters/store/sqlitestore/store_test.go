@@ -19,7 +19,7 @@ func TestLaws(t *testing.T) {
 func open(tb testing.TB, path string) *sqlitestore.Store {
 	tb.Helper()
 	s := bare(tb, path)
-	if err := s.Migrate(tb.Context()); err != nil {
+	if err := upgrade(tb.Context(), s); err != nil {
 		tb.Fatal(err)
 	}
 	return s
