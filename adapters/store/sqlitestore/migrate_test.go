@@ -16,6 +16,7 @@ import (
 	"berth/domain/fault"
 	"berth/domain/placement"
 	"berth/ports/store"
+	"berth/ports/store/storetest"
 )
 
 func file(tb testing.TB) string {
@@ -117,6 +118,35 @@ func TestStepsAreToldByWhoTookThem(t *testing.T) {
 	if slices.Sort(told); !slices.Equal(told, []string{"initial", "later"}) {
 		t.Errorf("the steps that were taken are told of as %q", told)
 	}
+}
+
+// A program works on, by every law, after a later one added a column to each table: that is what a step that expands the
+// schema does, and the statements are the same on Postgres, where both run side by side.
+func TestLawsOnASchemaThatGrew(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(tb testing.TB) store.Store {
+		path := file(tb)
+		s := open(tb, path)
+		db := raw(tb, path)
+		rows, err := db.QueryContext(tb.Context(), "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_history'")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer rows.Close()
+		var grow []string
+		for rows.Next() {
+			var table string
+			if err := rows.Scan(&table); err != nil {
+				tb.Fatal(err)
+			}
+			grow = append(grow, "ALTER TABLE "+table+" ADD COLUMN hue TEXT")
+		}
+		if err := rows.Err(); err != nil || len(grow) < 20 {
+			tb.Fatal(grow, err)
+		}
+		change(tb, path, grow...)
+		return s
+	})
 }
 
 // Replicas that start at once on an empty file all come up: goroutines with handles of their own, and processes.
