@@ -126,6 +126,8 @@ func session(cfg *pgconn.Config, t Timing) {
 		"synchronous_commit": "off", // nothing to wait for while the cluster's lock is held
 		"statement_timeout":  answer,
 		"lock_timeout":       answer,
+		// One that listens is silent for long, whatever the role's own settings are.
+		"idle_session_timeout": "0",
 		// A process that was stopped reads nothing, and the server keeps all notifications until every listener read
 		// them: it must not wait for such a one without end.
 		"tcp_user_timeout": "30000",

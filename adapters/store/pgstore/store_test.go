@@ -72,6 +72,9 @@ func empty(tb testing.TB, dsn string) {
 	}
 }
 
+// started names a process of the server, and is no time to the store: it is told apart from others, and never compared.
+var started = []byte("pg_postmaster_start_time()")
+
 // clocks are the ways to ask Postgres for the time.
 var clocks = []string{
 	"now(", "now (", "current_date", "current_time", "localtime", "clock_timestamp", "statement_timestamp",
@@ -86,7 +89,7 @@ type clockWatch struct {
 }
 
 func (c *clockWatch) see(chunk []byte) []byte {
-	lower := bytes.ToLower(chunk)
+	lower := bytes.ToLower(bytes.ReplaceAll(chunk, started, bytes.Repeat([]byte("*"), len(started))))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked += bytes.Count(chunk, []byte("SELECT"))
