@@ -275,3 +275,12 @@ func TestListensWhereSessionsMayNotIdle(t *testing.T) {
 		t.Errorf("it connected %d times", s.Connects)
 	}
 }
+
+// What a DSN tells the driver of the store about its statements does not keep hints from passing.
+func TestDSNWithParametersOfTheDriver(t *testing.T) {
+	t.Parallel()
+	dsn := lab.Postgres(t)
+	for _, more := range []string{"default_query_exec_mode=exec", "statement_cache_capacity=0", "description_cache_capacity=9"} {
+		ready(t, dsn+"&"+more, Options{Timing: hasty()})
+	}
+}

@@ -122,6 +122,9 @@ func session(cfg *pgconn.Config, t Timing) {
 		cfg.ConnectTimeout = t.Connect
 	}
 	answer := strconv.FormatInt(max(1, t.Answer.Milliseconds()), 10)
+	for _, name := range []string{"default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity"} {
+		delete(cfg.RuntimeParams, name) // which a DSN tells the driver, and no server knows
+	}
 	maps.Copy(cfg.RuntimeParams, map[string]string{
 		"synchronous_commit": "off", // nothing to wait for while the cluster's lock is held
 		"statement_timeout":  answer,

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -146,9 +147,12 @@ func (s *Store) unreachable(err error) error {
 	code, found := codeOf(err)
 	var network *net.OpError
 	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case found:
 		return faultOf(code, errors.New("SQLSTATE "+code))
+	case errors.As(err, &certificate):
+		return port.Away(errCertificate)
 	case errors.As(err, &dns):
 		return port.Away(dns)
 	case errors.As(err, &network):
@@ -159,4 +163,7 @@ func (s *Store) unreachable(err error) error {
 	return port.Away(errUnreachable)
 }
 
-var errUnreachable = errors.New("no connection to the database")
+var (
+	errUnreachable = errors.New("no connection to the database")
+	errCertificate = errors.New("the server's certificate is not trusted")
+)
