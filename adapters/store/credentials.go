@@ -79,7 +79,7 @@ type callerRow struct {
 // callersOf reads callers by fingerprint, those that exist.
 func callersOf(ctx context.Context, t *Tx, fingerprints []string) (map[string]callerRow, error) {
 	rows, err := many[callerRow](ctx, t, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.ColumnExpr("c.*").ColumnExpr("n.status AS node_status").Join("JOIN relay_nodes AS n ON n.id = c.node").
+		return q.ColumnExpr("?TableColumns").ColumnExpr("n.status AS node_status").Join("JOIN relay_nodes AS n ON n.id = c.node").
 			Where("c.fingerprint IN (?)", bun.List(fingerprints))
 	})
 	out := make(map[string]callerRow, len(rows))
