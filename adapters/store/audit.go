@@ -65,8 +65,7 @@ func (e entries) Append(ctx context.Context, d audit.Draft) error {
 	if err != nil {
 		return e.t.fault(err)
 	}
-	_, err = insert(ctx, e.t, []entryRow{row})
-	return err
+	return insertAll(ctx, e.t, []entryRow{row})
 }
 
 func (e entries) Head(ctx context.Context) (audit.Head, error) {

@@ -80,13 +80,13 @@ func (s *beatState) write(ctx context.Context, t *Tx) error {
 	if n < len(s.spend) {
 		return errReplay
 	}
-	_, err = writeRows(ctx, t, writeLeases, s.changed, func(args []any, at *beatNode) []any {
+	n, err = writeRows(ctx, t, writeLeases, s.changed, func(args []any, at *beatNode) []any {
 		l := &at.lease
 		return append(args, l.Node, l.BootID, l.StorageID, l.Version, l.Advertise, l.Generation, l.Sequence, l.Epoch,
 			l.Lapsed, l.ReportedTenants, l.ReportedBytes, l.UsageTenants, l.UsageBytes, l.BeatAt.column(),
 			l.RegisteredAt.column())
 	})
-	return err
+	return t.wrote(n, len(s.changed), err)
 }
 
 // column is the time as an argument of a statement.

@@ -77,7 +77,7 @@ func (c changes) Append(ctx context.Context, tenant string, cs []authorization.C
 		return port.Taken("change")
 	}
 	for part := range slices.Chunk(rows, perStatement) {
-		if _, err := insert(ctx, c.t, part); err != nil {
+		if err := insertAll(ctx, c.t, part); err != nil {
 			return err
 		}
 	}

@@ -44,10 +44,7 @@ type handles struct{ t *Tx }
 
 func (h handles) Add(ctx context.Context, hs []*authorization.Handle) error {
 	return h.all(ctx, hs, port.Taken("handle"), func(existing, distinct int) bool { return existing == 0 && distinct == len(hs) },
-		func(rows []handleRow) error {
-			_, err := insert(ctx, h.t, rows)
-			return err
-		})
+		func(rows []handleRow) error { return insertAll(ctx, h.t, rows) })
 }
 
 func (h handles) Save(ctx context.Context, hs []*authorization.Handle) error {

@@ -192,14 +192,31 @@ func insert[R any](ctx context.Context, t *Tx, rows []R) (int, error) {
 	return t.changed(t.session.DB.NewInsert().Conn(t.conn).Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx))
 }
 
+// insertAll adds rows of which none is there.
+func insertAll[R any](ctx context.Context, t *Tx, rows []R) error {
+	n, err := insert(ctx, t, rows)
+	return t.wrote(n, len(rows), err)
+}
+
+var errNotWritten = errors.New("the database left out rows that it was given")
+
+// wrote breaks the transaction where rows were not written, and no error says so: a trigger or a rule can do that. Who
+// was answered would rest on what nobody finds.
+func (t *Tx) wrote(n, want int, err error) error {
+	if err == nil && n != want {
+		return t.fault(errNotWritten)
+	}
+	return err
+}
+
 // upsert writes rows whether or not there are such; key names the columns of the key.
 func upsert[R any](ctx context.Context, t *Tx, key string, rows []R) error {
 	if err := t.writing(); err != nil || len(rows) == 0 {
 		return err
 	}
 	on := "CONFLICT (" + key + ") DO UPDATE"
-	_, err := t.session.DB.NewInsert().Conn(t.conn).Model(&rows).On(on).Exec(ctx)
-	return t.fault(err)
+	n, err := t.changed(t.session.DB.NewInsert().Conn(t.conn).Model(&rows).On(on).Exec(ctx))
+	return t.wrote(n, len(rows), err)
 }
 
 // update writes all columns of the row with this key and says whether there is one.

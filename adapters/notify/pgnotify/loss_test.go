@@ -262,3 +262,25 @@ func closes(tb testing.TB, r replica) {
 		tb.Fatal("Close waits for a server")
 	}
 }
+
+// A role whose sessions may not idle for long still listens: a listener is silent by nature.
+func TestListensWhereSessionsMayNotIdle(t *testing.T) {
+	t.Parallel()
+	timing := hasty()
+	timing.Silence = 300 * time.Millisecond
+	dsn := lab.Postgres(t)
+	r := ready(t, dsn+"&idle_session_timeout=100", Options{Timing: timing})
+	eventually(t, "it asked for several echoes", func() bool { return r.Stats().Notifies >= 4 })
+	if s := r.Stats(); s.Connects != 2 || !s.Connected {
+		t.Errorf("it connected %d times", s.Connects)
+	}
+}
+
+// What a DSN tells the driver of the store about its statements does not keep hints from passing.
+func TestDSNWithParametersOfTheDriver(t *testing.T) {
+	t.Parallel()
+	dsn := lab.Postgres(t)
+	for _, more := range []string{"default_query_exec_mode=exec", "statement_cache_capacity=0", "description_cache_capacity=9"} {
+		ready(t, dsn+"&"+more, Options{Timing: hasty()})
+	}
+}

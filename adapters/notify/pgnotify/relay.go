@@ -119,6 +119,9 @@ func session(cfg *pgconn.Config, t Timing) {
 	if cfg.ConnectTimeout <= 0 || cfg.ConnectTimeout > t.Connect {
 		cfg.ConnectTimeout = t.Connect
 	}
+	for _, name := range []string{"default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity"} {
+		delete(cfg.RuntimeParams, name) // which a DSN tells the driver, and no server knows
+	}
 	// Not as the connection starts: a pooler may refuse what it does not know there.
 	settings := fmt.Sprintf(settings, max(1, t.Answer.Milliseconds()))
 	cfg.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
@@ -134,8 +137,9 @@ func session(cfg *pgconn.Config, t Timing) {
 }
 
 const (
-	// settings leave nothing to wait for while the cluster's lock is held.
-	settings = "SET synchronous_commit = off; SET statement_timeout = %[1]d; SET lock_timeout = %[1]d"
+	// settings leave nothing to wait for while the cluster's lock is held. One that listens is silent for long, whatever
+	// the role's own settings are.
+	settings = "SET synchronous_commit = off; SET statement_timeout = %[1]d; SET lock_timeout = %[1]d; SET idle_session_timeout = 0"
 
 	// unread is for a process that was stopped. It reads nothing, and the server keeps all notifications until every
 	// listener read them: it must not wait for such a one without end.

@@ -344,7 +344,8 @@ func TestSettingsOfTheRole(t *testing.T) {
 	dsn := database(t)
 	for key, value := range map[string]string{
 		"synchronous_commit": "off", "standard_conforming_strings": "off", "bytea_output": "escape",
-		"default_transaction_isolation": "serializable",
+		"default_transaction_isolation": "serializable", "client_encoding": "LATIN1", "lock_timeout": "1",
+		"idle_in_transaction_session_timeout": "1",
 	} {
 		dsn = with(t, dsn, key, value)
 	}

@@ -17,8 +17,10 @@ import (
 func posing(tb testing.TB) (dsn string, pose func(system, timeline string)) {
 	tb.Helper()
 	dsn = database(tb)
-	change(tb, dsn, "CREATE SCHEMA stage", "CREATE TABLE stage.server (system BIGINT, file TEXT)",
-		"INSERT INTO stage.server VALUES (7, '000000010000000000000001')", "CREATE SCHEMA store",
+	change(tb, dsn, "CREATE SCHEMA stage", "CREATE TABLE stage.server (system BIGINT, file TEXT, started TIMESTAMPTZ)",
+		"INSERT INTO stage.server VALUES (7, '000000010000000000000001', '2026-01-01')", "CREATE SCHEMA store",
+		`CREATE FUNCTION store.pg_postmaster_start_time() RETURNS timestamptz LANGUAGE sql AS
+			$$ SELECT started FROM stage.server $$`,
 		`CREATE FUNCTION store.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS
 			$$ SELECT current_setting('application_name') = 'standby' $$`,
 		`CREATE FUNCTION store.pg_walfile_name(pg_lsn) RETURNS text LANGUAGE sql AS $$ SELECT file FROM stage.server $$`,
@@ -120,6 +122,27 @@ func TestTimelinesOnlyGrow(t *testing.T) {
 	change(t, dsn, terminateAll)
 	for what, err := range everything(s) {
 		away(t, what+" on another cluster", err, "store_unavailable")
+	}
+}
+
+// A server that was started anew may be one whose files were put back: its history has another name, though system and
+// timeline are what they were, and so has the one that is read from another schema.
+func TestServerStartedAnew(t *testing.T) {
+	t.Parallel()
+	dsn, _ := posing(t)
+	migrated(t, dsn)
+	s := bare(t, dsn, pgstore.Options{})
+	first := origin(t, s)
+	change(t, dsn, "UPDATE stage.server SET started = started + interval '1 microsecond'", terminateAll)
+	second := origin(t, s)
+	if second == first {
+		t.Fatalf("both histories are named %s", first)
+	}
+	change(t, dsn, "CREATE SCHEMA elsewhere")
+	elsewhere := with(t, dsn, "search_path", "elsewhere,store,pg_catalog")
+	migrated(t, elsewhere)
+	if other := origin(t, bare(t, elsewhere, pgstore.Options{})); other == second {
+		t.Fatalf("two schemas have the history %s", other)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,11 +20,13 @@ type server struct {
 	system   string // the cluster's identifier; empty where the role may not ask for it
 	database string // the number of the database within it
 	timeline uint64 // raised by each failover and each restore to a point in time; 0 where the role may not ask for it
+	schema   string // the first of the role's search path
+	process  string // when it was started: a copy of its files that was put back in their place has the timeline of before
 }
 
 // origin names the history of a server's rows.
 func (s server) origin() string {
-	return s.system + "/" + strconv.FormatUint(s.timeline, 10) + "/" + s.database
+	return strings.Join([]string{s.system, strconv.FormatUint(s.timeline, 10), s.database, s.schema, s.process}, "/")
 }
 
 // watch remembers the newest server that was seen.
@@ -58,11 +61,13 @@ func away(why, cure string) *fault.Error { return port.Away(errors.New(why)).Cur
 
 var errPassed = errors.New("another server took over meanwhile")
 
-// settings of every connection. What the store writes as text is read by these rules, and a commit that is answered is
-// on disk, and warned of where it is not all that it should be, whatever the role's own settings are.
-const settings = `SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET bytea_output = 'hex';
-	SET client_min_messages = warning;
-	` + planning + `; SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
+// settings of every connection. What the store writes as text is read by these rules, a commit that is answered is on
+// disk, the server's warnings of one are heard, and rows that a policy hides are an error and not left out, whatever the
+// role's own settings are. What the role lets a statement take goes first, since it holds for the others here.
+const settings = `SET statement_timeout = %d; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d;
+	SET idle_session_timeout = 0; SET client_min_messages = 'warning'; SET row_security = off;
+	SET default_transaction_isolation = 'read committed';
+	SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET bytea_output = 'hex'; ` + planning + `;
 	SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`
 
 // planning forbids what reads more than is asked for, as long as there is an index: a store only looks up, and what that
@@ -74,7 +79,8 @@ const planning = "SET jit = off; SET enable_seqscan = off; SET enable_hashjoin =
 const identity = `SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_encoding'),
 	(SELECT oid FROM pg_database WHERE datname = current_database()),
 	has_function_privilege('pg_control_system()', 'execute'),
-	has_function_privilege('pg_current_wal_lsn()', 'execute') AND has_function_privilege('pg_walfile_name(pg_lsn)', 'execute')`
+	has_function_privilege('pg_current_wal_lsn()', 'execute') AND has_function_privilege('pg_walfile_name(pg_lsn)', 'execute'),
+	current_schema(), extract(epoch FROM pg_postmaster_start_time())`
 
 // serverKey is where a connection keeps its server.
 const serverKey = "server"
@@ -99,7 +105,7 @@ func (s *Store) greet(ctx context.Context, conn *pgconn.PgConn) error {
 		return fault.New(fault.Conflict, "database_encoding_refused", "the database keeps text as %s", at[2]).
 			Curable("make the database with the encoding UTF8")
 	}
-	is := server{database: at[3]}
+	is := server{database: at[3], schema: at[6], process: at[7]}
 	if at[4] == "t" {
 		id, err := row(ctx, conn, "SELECT system_identifier FROM pg_control_system()")
 		if err != nil {

@@ -2,9 +2,12 @@ package sqlitestore_test
 
 import (
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"berth/adapters/store/sqlitestore"
+	"berth/migrations"
 	"berth/ports/store"
 	"berth/ports/store/storetest"
 )
@@ -13,6 +16,28 @@ import (
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(tb testing.TB) store.Store { return open(tb, filepath.Join(tb.TempDir(), "control.db")) })
+}
+
+// It keeps them beside a later program, whose step added a column to every table.
+func TestLawsAfterALaterStep(t *testing.T) {
+	t.Parallel()
+	sql, err := migrations.SQLite.ReadFile("sqlite/0001_initial.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var step strings.Builder
+	for _, table := range regexp.MustCompile(`CREATE TABLE (\w+)`).FindAllStringSubmatch(string(sql), -1) {
+		step.WriteString("ALTER TABLE " + table[1] + " ADD COLUMN later TEXT NOT NULL DEFAULT 'later'; ")
+	}
+	storetest.Run(t, func(tb testing.TB) store.Store {
+		path := filepath.Join(tb.TempDir(), "control.db")
+		earlier, later := open(tb, path), bare(tb, path)
+		sqlitestore.LaterSteps(later, 1, step.String())
+		if _, err := later.Migrate(tb.Context()); err != nil {
+			tb.Fatal(err)
+		}
+		return earlier
+	})
 }
 
 // open opens a store and makes its schema.

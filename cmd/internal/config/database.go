@@ -61,8 +61,26 @@ func (c Config) judgePostgres(f *findings) {
 		f.add("database_url", "has an @ behind its host", "write what is special in the password as %XX")
 		return
 	}
+	if name := ambiguous(u); name != "" {
+		f.add("database_url", "says "+name+" in more than one way", "say it once, and the protection of the transport by sslmode")
+		return
+	}
 	c.judgePassword(f, u)
 	c.judgeTransport(f, u)
+}
+
+// ambiguous names a parameter of the URL of which the driver may take another value than the one that is judged here: it
+// takes the last of several, leaves spaces around a name out, and knows ssl=true as another sslmode.
+func ambiguous(u *url.URL) string {
+	seen := map[string]bool{"ssl": true}
+	for name, values := range u.Query() {
+		name = strings.TrimSpace(name)
+		if seen[name] || len(values) > 1 {
+			return name
+		}
+		seen[name] = true
+	}
+	return ""
 }
 
 // judgePassword wants one password, and in production one that neither ps nor a dump of the environment shows.

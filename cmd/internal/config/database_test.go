@@ -31,6 +31,11 @@ func TestPostgres(t *testing.T) {
 		{"production", "postgres://berth@localhost:5432,127.0.0.1:5433/berth", ""},
 		{"production", "postgres://berth:pw@db.example/berth?sslmode=verify-full", "database_password_file"},
 		{"production", "postgres://berth@db.example/berth?sslmode=verify-full&password=pw", "database_password_file"},
+		{"production", "postgres://berth@db.example/berth?sslmode=verify-full&sslmode=disable", "more than one way"},
+		{"production", "postgres://berth@db.example/berth?sslmode=verify-full& sslmode=disable", "more than one way"},
+		{"production", "postgres://berth@db.example/berth?sslmode=verify-full&ssl%6Dode=disable", "more than one way"},
+		{"production", "postgres://berth@db.example/berth?sslmode=verify-full&ssl=true", "more than one way"},
+		{"production", "postgres://berth@/berth?host=localhost&host=db.example", "more than one way"},
 	} {
 		f := whole(t)
 		f.set("env", c.env)
