@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 
 	"berth/domain/identity"
 	"berth/domain/placement"
@@ -28,4 +29,29 @@ func (c *Callers) Caller(ctx context.Context, fingerprint string) (*identity.Cre
 		return nil, 0, err
 	}
 	return row.value(), row.NodeStatus.v, nil
+}
+
+// callerRow is a credential with the status of its node.
+type callerRow struct {
+	credentialRow
+
+	NodeStatus status[placement.NodeStatus]
+}
+
+//nolint:gochecknoglobals // immutable
+var readCallers = newBatch(`SELECT c.fingerprint, c.node, c.spiffe_id, c.state, c.issued_at, c.expires_at, c.used_at,
+	c.revoked_at, c.revoked_reason, c.admitted_by, n.status
+	FROM relay_node_credentials AS c JOIN relay_nodes AS n ON n.id = c.node WHERE c.fingerprint IN ({})`, "?")
+
+// callersOf reads callers by fingerprint, those that exist.
+func callersOf(ctx context.Context, t *Tx, fingerprints []string) (map[string]callerRow, error) {
+	out := make(map[string]callerRow, len(fingerprints))
+	err := readKeys(ctx, t, readCallers, fingerprints, func(rows *sql.Rows) error {
+		var c callerRow
+		err := rows.Scan(&c.Fingerprint, &c.Node, &c.SPIFFEID, &c.State, &c.IssuedAt, &c.ExpiresAt, &c.UsedAt, &c.RevokedAt,
+			&c.RevokedReason, &c.AdmittedBy, &c.NodeStatus)
+		out[c.Fingerprint] = c
+		return err
+	})
+	return out, err
 }

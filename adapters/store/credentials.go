@@ -68,23 +68,3 @@ func (c credentials) InForce(ctx context.Context, now time.Time, p port.Page) ([
 				status[placement.NodeStatus]{placement.NodeRetired})
 	})
 }
-
-// callerRow is a credential with the status of its node.
-type callerRow struct {
-	credentialRow `bun:",extend"`
-
-	NodeStatus status[placement.NodeStatus] `bun:"node_status,scanonly"`
-}
-
-// callersOf reads callers by fingerprint, those that exist.
-func callersOf(ctx context.Context, t *Tx, fingerprints []string) (map[string]callerRow, error) {
-	rows, err := many[callerRow](ctx, t, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.ColumnExpr("?TableColumns").ColumnExpr("n.status AS node_status").Join("JOIN relay_nodes AS n ON n.id = c.node").
-			Where("c.fingerprint IN (?)", bun.List(fingerprints))
-	})
-	out := make(map[string]callerRow, len(rows))
-	for _, row := range rows {
-		out[row.Fingerprint] = row
-	}
-	return out, err
-}

@@ -17,12 +17,14 @@ func Steps(known, applied []Migration) []Migration {
 	return applied
 }
 
-// EachStep calls step until it says that there are no more.
-func EachStep(ctx context.Context, step func(context.Context) (more bool, err error)) error {
+// EachStep calls step until it finds none to take, and returns those that it took.
+func EachStep(ctx context.Context, step func(context.Context) (taken []Migration, err error)) (all []Migration, err error) {
 	for {
-		if more, err := step(ctx); err != nil || !more {
-			return err
+		taken, err := step(ctx)
+		if err != nil || len(taken) == 0 {
+			return all, err
 		}
+		all = append(all, taken...)
 	}
 }
 

@@ -2,8 +2,7 @@ package store
 
 import (
 	"context"
-
-	"github.com/uptrace/bun"
+	"database/sql"
 
 	port "berth/ports/store"
 )
@@ -24,25 +23,20 @@ func (p *Pulses) Pulse(ctx context.Context, node string) (port.Pulse, error) {
 	return p.shared.of(ctx, node)
 }
 
-type pulseRow struct {
-	bun.BaseModel `bun:"table:relay_node_pulses,alias:p"`
-
-	Node  string `bun:"node,pk"`
-	Pulse int64  `bun:"pulse"`
-}
+var readPulses = newBatch(`SELECT node, pulse FROM relay_node_pulses WHERE node IN ({})`, "?") //nolint:gochecknoglobals // immutable
 
 // pulsesOf reads the pulses of nodes. One that nothing ever concerned has no row.
 func pulsesOf(ctx context.Context, t *Tx, nodes []string) (map[string]port.Pulse, error) {
-	rows, err := many[pulseRow](ctx, t, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("node IN (?)", bun.List(nodes))
-	})
 	out := make(map[string]port.Pulse, len(nodes))
 	for _, node := range nodes {
 		out[node] = port.Pulse{Origin: t.session.Origin}
 	}
-	for _, row := range rows {
-		out[row.Node] = port.Pulse{Origin: t.session.Origin, Number: row.Pulse}
-	}
+	err := readKeys(ctx, t, readPulses, nodes, func(rows *sql.Rows) error {
+		p, node := port.Pulse{Origin: t.session.Origin}, ""
+		err := rows.Scan(&node, &p.Number)
+		out[node] = p
+		return err
+	})
 	return out, err
 }
 

@@ -2,10 +2,12 @@ package access_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -13,6 +15,7 @@ import (
 	"berth/domain/authorization"
 	"berth/domain/placement"
 	"berth/ports/store"
+	"berth/ports/store/storetest"
 )
 
 // What a control plane remembers of earlier polls never shows in an answer: whatever happens, and whatever is asked again,
@@ -33,13 +36,20 @@ func TestRememberedBeliefsNeverShow(t *testing.T) {
 			for range 2 {
 				node := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node")
 				known := rapid.SampledFrom(believed).Draw(t, "belief")
-				got, err := w.poll(node, 0, known)
-				w.must(err)
 				fresh := *w
 				fresh.Access = w.replica(uint64(1000 + i))
 				want, err := fresh.poll(node, 0, known)
 				w.must(err)
-				if !reflect.DeepEqual(got, want) {
+				in := access.PollRequest{Caller: caller(node), Known: []store.Known{known}}
+				if rapid.Bool().Draw(t, "by its body") {
+					in.Body = sha256.Sum256(fmt.Append(nil, known))
+				}
+				if w.Unchanged(w.ctx, in.Caller, in.Body) && len(want) > 0 {
+					t.Fatalf("%s believes %+v and was told that nothing changed, afresh %+v", node, known, want)
+				}
+				got, err := w.Poll(w.ctx, in)
+				w.must(err)
+				if !reflect.DeepEqual(got.Entries, want) {
 					t.Fatalf("%s believes %+v and was answered %+v, afresh %+v", node, known, got, want)
 				}
 			}
@@ -85,6 +95,42 @@ func TestUnchangedPollsAreCheap(t *testing.T) {
 	w.pair(7, "member")
 	asks("after a change of the tenant", 1)
 	asks("the same again", 0)
+}
+
+// A body that was answered before is known by itself, to its node, until something changes; one that asks to wait is
+// looked at again each time, since an answer at once would not be a wait.
+func TestRepeatedBodies(t *testing.T) {
+	t.Parallel()
+	w, _, _ := couple(t)
+	body := sha256.Sum256([]byte("a body"))
+	polls := func(wait time.Duration, body [32]byte) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(w.ctx)
+		if wait > 0 {
+			cancel() // nobody stays until its end
+		}
+		defer cancel()
+		_, _ = w.Poll(ctx, access.PollRequest{Caller: caller("a"), Known: []store.Known{w.known()}, Wait: wait, Body: body})
+	}
+	knows := func(what string, want bool, node string, body [32]byte) {
+		t.Helper()
+		if got := w.Unchanged(w.ctx, caller(node), body); got != want {
+			t.Fatalf("%s: unchanged is %t", what, got)
+		}
+	}
+	knows("before any poll", false, "a", body)
+	polls(0, body)
+	knows("the same again", true, "a", body)
+	knows("the same of another node", false, "b", body)
+	knows("another body", false, "a", sha256.Sum256([]byte("another")))
+	knows("no body", false, "a", [32]byte{})
+	w.pair(7, "member")
+	knows("after a change", false, "a", body)
+	waiting := sha256.Sum256([]byte("a body with a wait"))
+	polls(time.Second, waiting)
+	knows("one that waited", false, "a", waiting)
+	w.mem.Inject(storetest.Faults{Begin: storetest.Unavailable})
+	knows("while the store is away", false, "a", body)
 }
 
 type countedViews struct {

@@ -18,6 +18,7 @@ type PollRequest struct {
 	Caller identity.Caller
 	Known  []store.Known // at most MaxPoll; a tenant may be named more than once
 	Wait   time.Duration // how long to wait for a difference, at most Settings.MaxWait
+	Body   [32]byte      // the SHA-256 of what Known and Wait were read from; zero where there is no such thing
 }
 
 // PollResult says what a node has to do about a tenant.
@@ -54,7 +55,7 @@ func (a *Access) Poll(ctx context.Context, in PollRequest) (PollAnswer, error) {
 		return PollAnswer{}, err
 	}
 	var out PollAnswer
-	beliefs := digestOf(in.Caller.Node, in.Known)
+	beliefs := in.beliefs()
 	err := a.await(ctx, in.Wait, nodeTopic(in.Caller.Node), func(ctx context.Context) (done bool, err error) {
 		out, err = a.look(ctx, in, beliefs)
 		return len(out.Entries) > 0, err
@@ -65,8 +66,19 @@ func (a *Access) Poll(ctx context.Context, in PollRequest) (PollAnswer, error) {
 	return out, nil
 }
 
+// Unchanged says whether a poll with this body, without a wait, was answered before, and nothing changed since: it would
+// be answered by nothing again. Whoever is told no polls.
+func (a *Access) Unchanged(ctx context.Context, caller identity.Caller, body [32]byte) bool {
+	beliefs := PollRequest{Caller: caller, Body: body}.beliefs()
+	if !a.confirmed.holds(beliefs) {
+		return false
+	}
+	pulse, err := a.Store.Pulse(ctx, caller.Node)
+	return err == nil && a.confirmed.at(beliefs, pulse)
+}
+
 // look reads once. Beliefs that were found true are true as long as the node's pulse is what it was before that reading.
-func (a *Access) look(ctx context.Context, in PollRequest, beliefs digest) (out PollAnswer, err error) {
+func (a *Access) look(ctx context.Context, in PollRequest, beliefs beliefs) (out PollAnswer, err error) {
 	pulse, err := a.Store.Pulse(ctx, in.Caller.Node)
 	if err != nil || a.confirmed.at(beliefs, pulse) {
 		return PollAnswer{}, err

@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"berth/domain/identity"
 	"berth/ports/store"
 )
 
-func numbered(i int) (d digest) {
-	binary.BigEndian.PutUint64(d[:], uint64(i))
-	return d
+func numbered(i int) (b beliefs) {
+	binary.BigEndian.PutUint64(b.digest[:], uint64(i))
+	return b
 }
 
 // However many beliefs are confirmed, no more than two generations of them are kept, and those that are asked about
@@ -55,7 +56,7 @@ func TestDigestsTellApart(t *testing.T) {
 	k := func(tenant string, generation, revision int64) store.Known {
 		return store.Known{Tenant: tenant, Generation: generation, Revision: revision}
 	}
-	seen := map[digest]int{}
+	seen := map[beliefs]int{}
 	for i, c := range []struct {
 		node  string
 		known []store.Known
@@ -66,7 +67,7 @@ func TestDigestsTellApart(t *testing.T) {
 		{"n", []store.Known{k("a", 1, 1)}}, {"n", []store.Known{k("a", 1, -1)}}, {"n", []store.Known{k("a", 300, 1)}},
 		{"n", []store.Known{k("a\x01", 1, 1)}},
 	} {
-		d := digestOf(c.node, c.known)
+		d := PollRequest{Caller: identity.Caller{Node: c.node}, Known: c.known}.beliefs()
 		if j, taken := seen[d]; taken {
 			t.Errorf("cases %d and %d have one digest", j, i)
 		}

@@ -82,7 +82,7 @@ func (s *session) create(spec Spec, on string) (*Container, error) {
 	}
 	for i, port := range spec.Ports {
 		c.ports[port] = free[i]
-		bindings[network.MustParsePort(strconv.Itoa(port)+"/tcp")] = []network.PortBinding{{HostPort: strconv.Itoa(free[i])}}
+		bindings[network.MustParsePort(strconv.Itoa(port)+"/tcp")] = []network.PortBinding{{HostIP: s.bind, HostPort: strconv.Itoa(free[i])}}
 	}
 	ctx, cancel := limited()
 	defer cancel()

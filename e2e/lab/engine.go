@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,8 @@ import (
 type session struct {
 	id      string
 	started time.Time
-	alive   io.Closer // held open as long as this process lives
+	alive   io.Closer  // held open as long as this process lives
+	bind    netip.Addr // where ports are published; the zero address is everywhere
 }
 
 var (
@@ -45,6 +47,9 @@ func open() (*session, error) {
 		return nil, err
 	}
 	s := &session{id: token(6), started: time.Now()}
+	if onLoopback() {
+		s.bind = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
 	removeStale(s.started)
 	return s, s.watch()
 }
@@ -67,16 +72,25 @@ func settle() error {
 // engineIsHere says whether the engine runs on this very machine. Testcontainers takes a machine that is itself a
 // container for one whose engine is outside, and would look for published ports at its gateway.
 func engineIsHere() bool {
-	host := os.Getenv("DOCKER_HOST")
-	if host != "" && !strings.HasPrefix(host, "unix:") {
-		return false
-	}
 	here, err := os.Hostname()
-	if err != nil {
+	if err != nil || !byUnixSocket() {
 		return false
 	}
 	there, err := docker("info", "--format", "{{.Name}}")
 	return err == nil && there == here
+}
+
+func byUnixSocket() bool {
+	host := os.Getenv("DOCKER_HOST")
+	return host == "" || strings.HasPrefix(host, "unix:")
+}
+
+// onLoopback says whether ports that are published on loopback alone are within this process's reach; nobody else needs
+// to be let in then.
+func onLoopback() bool {
+	_, err := os.Stat("/.dockerenv")
+	contained := err == nil
+	return engineIsHere() || byUnixSocket() && !contained
 }
 
 // Root is the directory of go.mod.

@@ -36,7 +36,7 @@ func first(tb testing.TB, s *harness.Server) *Replica {
 // second starts another berthd on the same Postgres database, with the same keys and secrets.
 func second(tb testing.TB, s *harness.Server, dsn string) *Replica {
 	tb.Helper()
-	api, metrics := freeAddress(tb), freeAddress(tb)
+	api, metrics := freeAddresses(tb)
 	r := &Replica{API: "http://" + api, Metrics: "http://" + metrics, Socket: filepath.Join(s.Dir, "second.sock"), tb: tb}
 	out := &bytes.Buffer{}
 	cmd := exec.Command(harness.Binary(tb), "serve")
@@ -71,14 +71,19 @@ func second(tb testing.TB, s *harness.Server, dsn string) *Replica {
 	return r
 }
 
-func freeAddress(tb testing.TB) string {
+// freeAddresses are two that differ.
+func freeAddresses(tb testing.TB) (one, other string) {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	var out [2]string
+	for i := range out {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer func() { _ = l.Close() }() // both are held until both are known
+		out[i] = l.Addr().String()
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return out[0], out[1]
 }
 
 // CPU is the processor time that the process used so far.

@@ -204,3 +204,31 @@ func TestSuspend(t *testing.T) {
 		t.Fatalf("the snapshot of a resumed tenant is %+v", s)
 	}
 }
+
+// A poll that is sent again byte by byte is answered by nothing as long as nothing changed, in the form of every poll, and
+// by the change as soon as there is one; another node learns nothing by the same body (A4, I8).
+func TestPollSentAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	holder, stranger := w.holder(), w.other()
+	poll := func(n *harness.Node) (out contract.Polled) {
+		n.Call("POST", "/nodes/"+n.ID+"/authorization/poll", contract.Poll{
+			Tenants: []contract.Known{{Tenant: "acme", Generation: 1, Revision: 1}},
+		}, 200, &out)
+		return out
+	}
+	for range 3 {
+		if got := poll(holder); len(got.Tenants) != 0 {
+			t.Fatalf("nothing changed, and the poll answers %+v", got)
+		}
+		if got := poll(stranger); len(got.Tenants) != 1 || got.Tenants[0].Result != "not_found" {
+			t.Fatalf("a stranger is answered %+v", got)
+		}
+	}
+	w.Pair("acme", "owner", "desktop")
+	for range 3 {
+		if got := poll(holder); len(got.Tenants) != 1 || got.Tenants[0].Result != "delta" {
+			t.Fatalf("after a change the poll answers %+v", got)
+		}
+	}
+}

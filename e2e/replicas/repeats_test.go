@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"encoding/json"
 	"testing"
 
 	"berth/adapters/contract"
@@ -8,27 +9,28 @@ import (
 	"berth/e2e/harness"
 )
 
-// An assertion that one replica took is refused by the other, at once and after both were started anew (I4).
+// An assertion that one replica took is refused by the other, at once and after both were started anew, for a heartbeat,
+// which is stored together with others, and for a report, which is not (I4).
 func TestAssertionReplayedToTheOtherReplica(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	n := w.nodes["a"]
-	const path, body = "/nodes/a/heartbeat", `{"generation":1,"sequence":5}`
-	value, err := identity.Seal(w.one.Secret, n.Payload("POST", path, []byte(body)))
-	if err != nil {
-		t.Fatal(err)
+	holder := w.holder()
+	sent := map[string]*replayed{
+		"heartbeat": w.assert(holder, "/nodes/"+holder.ID+"/heartbeat", contract.Heartbeat{Generation: 1, Sequence: 5}),
+		"report":    w.assert(holder, "/tenants/acme/backups", contract.NewBackup{Generation: 1, Sequence: 12, ManifestRoot: harness.Root(5)}),
 	}
-	send := func(s *harness.Server) harness.Answer {
-		return s.Internal("POST", path, []byte(body), contract.HeaderAssertion, value)
-	}
-	if a := send(w.one); a.Status != 200 {
-		t.Fatalf("the first replica: %d %s", a.Status, a.Body)
+	for name, r := range sent {
+		if a := r.to(w.one); a.Status >= 300 {
+			t.Fatalf("the first %s: %d %s", name, a.Status, a.Body)
+		}
 	}
 	refused := func(when string) {
 		t.Helper()
-		for i, s := range w.both() {
-			if a := send(s); a.Status != 401 || a.Slug() != "assertion_replayed" {
-				t.Errorf("%s, replica %d: %d %s", when, i+1, a.Status, a.Body)
+		for name, r := range sent {
+			for i, s := range w.both() {
+				if a := r.to(s); a.Status != 401 || a.Slug() != "assertion_replayed" {
+					t.Errorf("%s, the %s to replica %d: %d %s", when, name, i+1, a.Status, a.Body)
+				}
 			}
 		}
 	}
@@ -40,6 +42,29 @@ func TestAssertionReplayedToTheOtherReplica(t *testing.T) {
 		s.Run()
 	}
 	refused("after both were killed and started")
+}
+
+// replayed is a request of a node with one assertion, however often it is sent.
+type replayed struct {
+	path, assertion string
+	body            []byte
+}
+
+func (w *world) assert(n *harness.Node, path string, body any) *replayed {
+	w.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	value, err := identity.Seal(w.one.Secret, n.Payload("POST", path, data))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &replayed{path, value, data}
+}
+
+func (r *replayed) to(s *harness.Server) harness.Answer {
+	return s.Internal("POST", r.path, r.body, contract.HeaderAssertion, r.assertion)
 }
 
 // A write that one replica carried out is answered by the other under its Idempotency-Key, and not carried out again

@@ -59,25 +59,34 @@ func TestReplicaKilledInTheMidstOfWrites(t *testing.T) {
 	w.agree()
 }
 
-// A replica that stops in the midst of writes, its transactions open, holds the other up no longer than the database lets
-// a transaction idle; when it goes on it does no harm.
+// A replica that stops in the midst of writes, with a transaction open that all others wait for, holds the other up no
+// longer than the database lets a transaction idle; when it goes on it does no harm.
 func TestReplicaPausedInTheMidstOfWrites(t *testing.T) {
 	t.Parallel()
 	const bound = 15 * time.Second // of which the database takes 5 to end an idle transaction
 	w := newWorld(t)
+	// The audit log is one chain: whoever writes its next link has everybody wait.
+	w.pg.SQL(`CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
+		CREATE TRIGGER linger AFTER INSERT ON audit_log FOR EACH ROW WHEN (NEW.subject LIKE 'tenant/slow%') EXECUTE FUNCTION linger()`)
 	l := w.load()
 	for i := range 2 {
+		s := w.turn(i)
 		l.flows(20, 20*time.Second)
-		w.turn(i).Pause()
+		go s.Ask(t.Context(), s.Token, "POST", "/api/v1/tenants", contract.NewTenant{ID: fmt.Sprintf("slow%d", i), HomeRegion: "eu"})
+		within(t, 20*time.Second, "a transaction lingers", func() bool { return w.pg.SQL(lingering) != "0" }, s.Output)
+		s.Pause()
 		start := time.Now()
+		within(t, 10*time.Second, "it idles", func() bool { return w.pg.SQL(lingering) == "0" }, nil)
 		l.flows(20, bound)
 		t.Logf("20 writes went through the other replica within %s", time.Since(start))
-		w.turn(i).Unpause()
+		s.Unpause()
 	}
 	l.flows(20, 20*time.Second)
 	l.check()
 	w.agree()
 }
+
+const lingering = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
 
 // leader is the replica that runs the sweeps, and the other one.
 func (w *world) leader() (leads, follows *harness.Server) {

@@ -21,7 +21,7 @@ type Plan struct {
 
 const (
 	trustDomain = "berth.test"
-	main        = "main" // the route that a tenant is made with
+	mainRoute   = "main" // the route that a tenant is made with
 	roomy       = 10_000 // tenants that a node has room for
 	each        = 100    // every so many tenants one has a migration behind it that was aborted
 )

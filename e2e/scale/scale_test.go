@@ -12,7 +12,7 @@ var (
 	few    = flag.Int("few", 1000, "tenants of the small size")
 	many   = flag.Int("many", 1_000_000, "tenants of the large size")
 	nodes  = flag.Int("nodes", 2000, "nodes at either size")
-	during = flag.Duration("during", 6*time.Second, "how long each operation is measured at each size")
+	during = flag.Duration("during", 12*time.Second, "how long each operation is measured at each size")
 	only   = flag.String("only", ".", "which operations, by a regular expression")
 	fresh  = flag.Duration("fresh", time.Minute, "how long freshness is measured")
 )

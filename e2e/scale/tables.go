@@ -88,7 +88,7 @@ func (p Plan) ofTenants(now int64, chain *chain) []table {
 			}
 		}},
 		{"tenant_routes", []string{"tenant", "id", "created_at", "created_by"}, p.Tenants, func(i int) []any {
-			return []any{p.Tenant(i), main, now, ""}
+			return []any{p.Tenant(i), mainRoute, now, ""}
 		}},
 		{"tenant_principals", []string{
 			"id", "tenant", "kind", "role", "status", "name", "public_key", "handles", "created_at", "revoked_at", "revoked_by",
@@ -104,7 +104,7 @@ func (p Plan) ofTenants(now int64, chain *chain) []table {
 			"tenant", "digest", "principal", "route", "status", "created_at", "revoked_at", "revoked_revision",
 		}, p.Tenants, func(i int) []any {
 			handle := digest("handle", i)
-			return []any{p.Tenant(i), handle[:], p.Principal(i), main, string(authorization.Active), now, nil, int64(0)}
+			return []any{p.Tenant(i), handle[:], p.Principal(i), mainRoute, string(authorization.Active), now, nil, int64(0)}
 		}},
 		{"tenant_authorization_changes", []string{
 			"tenant", "revision", "part", "parts", "kind", "status", "principal", "principal_kind", "principal_role",
@@ -130,7 +130,7 @@ func (p Plan) change(i int) []any {
 	}
 	return []any{
 		p.Tenant(tenant), int64(2), int64(2), int64(2), string(authorization.ChangeHandle), "", "", "", "", "", "",
-		handle[:], p.Principal(tenant), main, string(authorization.Active),
+		handle[:], p.Principal(tenant), mainRoute, string(authorization.Active),
 	}
 }
 

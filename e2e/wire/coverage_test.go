@@ -117,6 +117,7 @@ var refusals = map[string][]string{
 		"assertion_host_mismatch", "assertion_body_mismatch", "node_mismatch", "node_retired", "rate_limited",
 		"credential_unknown", "credential_of_another_node", "credential_not_yet_valid", "credential_expired",
 		"credential_superseded", "credential_revoked", "path_unknown", "method_not_allowed", "wrong_type",
+		"store_unavailable",
 	},
 	"register":      {"storage_changed", "node_retired", "invalid_text", "unknown_field", "required_field_missing"},
 	"heartbeat":     {"heartbeat_generation_stale", "heartbeat_sequence_stale", "node_retired", "out_of_range"},

@@ -5,6 +5,9 @@
 // A recording is a story: a file under testdata/<version of the contract>/ whose steps are played in order against a
 // berthd of their own. What differs from run to run stands as a placeholder.
 //
+// "as" says who asks: an operator, whose token is added, or a node, for which the ingress assertion is made by the rules
+// of that version; a body goes out as application/json. What a device or an agent proves itself by stands in the step.
+//
 // In a request, {{name}} is a value that an earlier answer bound. The others are made: {{unix +60}} is a time in seconds,
 // {{random n}} 128 random bits, {{key k}} an Ed25519 public key, {{certificate c spiffe://… 24h}} a certificate (PEM) and
 // {{fingerprint c}} its digest, {{signed}} the JWT of the step's "sign", {{sha256}} the digest of its body, hex. What is

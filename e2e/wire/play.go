@@ -127,6 +127,9 @@ func (p *player) send(s *Step) (actual, error) {
 	if err != nil {
 		return actual{}, err
 	}
+	if s.Locked {
+		defer p.server.LockDatabase()()
+	}
 	resp, err := p.client.Do(req)
 	if err != nil {
 		return actual{}, err

@@ -27,7 +27,8 @@ type Step struct {
 	Assertion map[string]any    `json:"assertion,omitempty"` // fields of the ingress assertion that are not the honest ones
 	Sign      *Sign             `json:"sign,omitempty"`
 	Body      any               `json:"body,omitempty"`
-	Until     bool              `json:"until,omitempty"` // asked again until the answer is the recorded one: time has to pass
+	Until     bool              `json:"until,omitempty"`  // asked again until the answer is the recorded one: time has to pass
+	Locked    bool              `json:"locked,omitempty"` // the database is held by another process meanwhile
 	Answer    Answer            `json:"answer"`
 }
 

@@ -22,9 +22,9 @@
 // A miss is NotFound "<thing>_not_found", a second Create of one key AlreadyExists "<thing>_exists"; both change
 // nothing, and the transaction can go on. A store that is away, full, or out of connections answers Unavailable
 // store_unavailable with RetryAfter; one that answers and took too long, store_busy; one that does not let this program
-// in, or do what it has to, database_login_refused, database_missing or database_rights_missing, which a person has to
-// put right. Anything else is Internal. Errors are classified by code, never by their text. A
-// fault that the function itself returns is returned as it is, and rolls back.
+// in, or do what it has to, database_password_unreadable, database_login_refused, database_missing or
+// database_rights_missing, which a person has to put right. Anything else is Internal. Errors are classified by code,
+// never by their text. A fault that the function itself returns is returned as it is, and rolls back.
 //
 // # Values
 //

@@ -20,8 +20,9 @@ type Store interface {
 	Callers
 	Pulses
 	// Ping says whether the database answers, is of a schema that this program can work on, and lets it. Faults:
-	// Unavailable store_unavailable, schema_outdated, database_login_refused, database_missing, database_rights_missing;
-	// Conflict schema_newer, schema_altered, schema_foreign, database_encoding_refused.
+	// Unavailable store_unavailable, schema_outdated, database_password_unreadable, database_login_refused,
+	// database_missing, database_rights_missing; Conflict schema_newer, schema_altered, schema_foreign,
+	// database_encoding_refused.
 	Ping(ctx context.Context) error
 }
 
@@ -90,7 +91,8 @@ func (p Page) Size() int { return min(max(p.Limit, 1), MaxPage) }
 
 // Roles are the records of one transaction. A field may be replaced by a double in tests.
 type Roles struct {
-	// Origin names the history that this transaction reads: it changes when the database was restored, replaced or failed over, and what was counted of rows before does not hold after (P9).
+	// Origin names the history that this transaction reads: it changes when the database was restored, replaced or failed
+	// over, and what was counted of rows before does not hold after (P9).
 	Origin string
 
 	Regions    Regions

@@ -68,6 +68,7 @@ type callerKey struct{}
 type caller struct {
 	identity.Caller
 	ticket store.Ticket
+	body   [sha256.Size]byte // the digest that the assertion names
 }
 
 func callerOf(ctx context.Context) caller {
@@ -99,11 +100,12 @@ func (d Deps) check(ctx huma.Context) (huma.Context, caller, error) {
 	if err := plain(r); err != nil { // of trailers that were not announced, now that the body has ended
 		return nil, caller{}, err
 	}
+	body := sha256.Sum256(data)
 	reads, _ := ctx.Operation().Metadata[metaReads].(bool)
 	who, ticket, err := d.Trust.CheckAssertion(ctx.Context(), trust.AssertionRequest{
 		Headers: assertions(r.Header),
 		Arrived: identity.Arrived{
-			Method: r.Method, Target: r.RequestURI, Host: r.Host, BodySHA256: sha256.Sum256(data),
+			Method: r.Method, Target: r.RequestURI, Host: r.Host, BodySHA256: body,
 		},
 		Mutating: !reads,
 	})
@@ -118,7 +120,7 @@ func (d Deps) check(ctx huma.Context) (huma.Context, caller, error) {
 	if err := d.Limits.Take(who.Node); err != nil {
 		return nil, caller{}, err
 	}
-	return held, caller{who, ticket}, nil
+	return held, caller{who, ticket, body}, nil
 }
 
 // plain refuses a body that is not the very bytes which the assertion's digest is of (I3).

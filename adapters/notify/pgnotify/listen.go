@@ -84,13 +84,8 @@ func (r *Relay) heard(l *link, text string) {
 }
 
 func (r *Relay) returned(number uint64) {
-	lag, timed := r.echo.returns(number)
-	if !timed {
-		return
-	}
-	r.counts.lag.Store(int64(lag))
-	if r.options.Lag != nil {
-		r.options.Lag(lag)
+	if lag, timed := r.echo.returns(number); timed {
+		r.counts.lag.Store(int64(lag))
 	}
 }
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
-	"maps"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,9 +28,8 @@ type Local interface {
 
 // Options are a relay's.
 type Options struct {
-	Local Local               // required
-	Log   *slog.Logger        // slog.Default where nil
-	Lag   func(time.Duration) // told how long an own message took through the server, a few times a second; may be nil
+	Local Local        // required
+	Log   *slog.Logger // slog.Default where nil
 	// Password is asked for the password of each new connection; where it is nil, the DSN's counts, or what libpq's
 	// environment and files say.
 	Password func() (string, error)
@@ -79,9 +77,9 @@ var _ notify.Publisher = (*Relay)(nil)
 // its own waiters all the same. Invalid dsn_malformed where the DSN can not be read.
 func Open(dsn string, o Options) (*Relay, error) {
 	cfg, err := pgconn.ParseConfig(dsn)
-	if err != nil || misplacedAt(cfg) {
-		return nil, fault.New(fault.Invalid, "dsn_malformed", "the DSN of the database can not be read"). // its text may hold a password
-															Curable("use postgres://user:password@host:port/database?sslmode=verify-full, and %%XX for signs within a part")
+	if err != nil || misplacedAt(cfg) { // the error's text may hold a password
+		return nil, fault.New(fault.Invalid, "dsn_malformed", "the DSN of the database can not be read").
+			Curable("use postgres://user:password@host:port/database?sslmode=verify-full, and %%XX for signs within a part")
 	}
 	o.Limits, o.Timing = o.Limits.orDefault(), o.Timing.orDefault()
 	if o.Log == nil {
@@ -121,21 +119,32 @@ func session(cfg *pgconn.Config, t Timing) {
 	if cfg.ConnectTimeout <= 0 || cfg.ConnectTimeout > t.Connect {
 		cfg.ConnectTimeout = t.Connect
 	}
-	answer := strconv.FormatInt(max(1, t.Answer.Milliseconds()), 10)
 	for _, name := range []string{"default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity"} {
 		delete(cfg.RuntimeParams, name) // which a DSN tells the driver, and no server knows
 	}
-	maps.Copy(cfg.RuntimeParams, map[string]string{
-		"synchronous_commit": "off", // nothing to wait for while the cluster's lock is held
-		"statement_timeout":  answer,
-		"lock_timeout":       answer,
-		// One that listens is silent for long, whatever the role's own settings are.
-		"idle_session_timeout": "0",
-		// A process that was stopped reads nothing, and the server keeps all notifications until every listener read
-		// them: it must not wait for such a one without end.
-		"tcp_user_timeout": "30000",
-	})
+	// Not as the connection starts: a pooler may refuse what it does not know there.
+	settings := fmt.Sprintf(settings, max(1, t.Answer.Milliseconds()))
+	cfg.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if _, err := conn.Exec(ctx, settings).ReadAll(); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, unread).ReadAll()
+		if conn.IsClosed() {
+			return err
+		}
+		return nil // not every system that Postgres runs on has such a timeout
+	}
 }
+
+const (
+	// settings leave nothing to wait for while the cluster's lock is held. One that listens is silent for long, whatever
+	// the role's own settings are.
+	settings = "SET synchronous_commit = off; SET statement_timeout = %[1]d; SET lock_timeout = %[1]d; SET idle_session_timeout = 0"
+
+	// unread is for a process that was stopped. It reads nothing, and the server keeps all notifications until every
+	// listener read them: it must not wait for such a one without end.
+	unread = "SET tcp_user_timeout = 30000"
+)
 
 // misplacedAt finds a host with an @ in it, which is the end of a password whose own @ was not escaped. The first sign
 // may be one: an abstract Unix socket.

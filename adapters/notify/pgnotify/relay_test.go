@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -89,9 +88,7 @@ func TestPublishWithAnEndedContext(t *testing.T) {
 // What a replica sent itself wakes nobody there a second time.
 func TestOwnHintsComeBackToNobody(t *testing.T) {
 	t.Parallel()
-	var lags sync.Map
-	dsn := lab.Postgres(t)
-	a := ready(t, dsn, Options{Lag: func(d time.Duration) { lags.Store(d, true) }})
+	a := ready(t, lab.Postgres(t), Options{})
 	sub, before := a.subscribes(t, "a"), a.Stats().Lag
 	a.Publish(t.Context(), "a")
 	hinted(t, sub)
@@ -99,9 +96,6 @@ func TestOwnHintsComeBackToNobody(t *testing.T) {
 	quiet(t, sub)
 	if s := a.Stats(); s.Received != 0 || s.Lag <= 0 {
 		t.Errorf("counted %+v", s)
-	}
-	if _, told := lags.Load(a.Stats().Lag); !told {
-		t.Errorf("the lag %v was not told", a.Stats().Lag)
 	}
 }
 
@@ -237,3 +231,31 @@ func (l *lines) String() string {
 }
 
 func (l *lines) count(s string) int { return strings.Count(l.String(), s) }
+
+// Each connection has the settings that keep the server from waiting, and asks for none of them in its first message,
+// where a pooler refuses what it does not know.
+func TestSettingsOfAConnection(t *testing.T) {
+	t.Parallel()
+	r := ready(t, lab.Postgres(t), Options{Timing: hasty()})
+	for name, value := range r.config.RuntimeParams {
+		if name != "application_name" {
+			t.Errorf("the first message asks for %s = %s", name, value)
+		}
+	}
+	l, err := r.dial(t.Context(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for name, want := range map[string]string{
+		"synchronous_commit": "off", "statement_timeout": "2s", "lock_timeout": "2s", "tcp_user_timeout": "30000",
+	} {
+		results, err := l.Exec(t.Context(), "SHOW "+name).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(results[0].Rows[0][0]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}

@@ -110,8 +110,20 @@ func TestFullAtTheCommit(t *testing.T) {
 	}
 }
 
-// A server that warns while it commits did not do all that it was to: it is not known what lasts. The warning is heard
-// whatever the role lets it say.
+// A server, or what stands before it, that can not tell whether it committed, is not taken to have rolled back.
+func TestUnsureAtTheCommit(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	s := open(t, dsn)
+	change(t, dsn, `CREATE FUNCTION unsure() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN RAISE EXCEPTION 'who knows' USING ERRCODE = '40003'; END $$`,
+		`CREATE CONSTRAINT TRIGGER unsure AFTER INSERT ON relay_regions DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW EXECUTE FUNCTION unsure()`)
+	away(t, "the write", put(s, "eu"), "commit_unknown")
+}
+
+// A server that warns while it commits did not do all that it was to: it is not known what lasts. That is so, too, where
+// the role's own settings leave warnings unsaid.
 func TestWarnedAtTheCommit(t *testing.T) {
 	t.Parallel()
 	dsn := with(t, database(t), "client_min_messages", "error")
@@ -129,7 +141,7 @@ func TestLeftBeforeTheCommit(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	s := bare(t, dsn, pgstore.Options{Writers: 1, Readers: 1})
-	if err := s.Migrate(t.Context()); err != nil {
+	if err := upgrade(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	var pids [2]string

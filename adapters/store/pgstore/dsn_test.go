@@ -1,10 +1,17 @@
 package pgstore_test
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,11 +105,85 @@ func TestAddressThatLeadsNowhere(t *testing.T) {
 			away(t, name+": "+what, err, c.slug)
 			hides(t, err)
 		}
-		hides(t, s.Migrate(t.Context()))
+		hides(t, upgrade(t.Context(), s))
 		if strings.Contains(fmt.Sprintf("%+v %#v", s, s), secret) {
 			t.Errorf("%s: the password is printed with the store", name)
 		}
 	}
+}
+
+// While the password can not be read the database is away, whatever kind of fault that is to who reads it, and a caller
+// is not told of the file.
+func TestPasswordThatCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	migrated(t, dsn)
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, _ := u.User.Password()
+	u.User = url.User(u.User.Username())
+	var there atomic.Bool
+	s := bare(t, u.String(), pgstore.Options{Password: func() (string, error) {
+		if !there.Load() {
+			return "", fault.New(fault.Invalid, "file_unreadable", "/etc/berth/password: %s", secret)
+		}
+		return right, nil
+	}})
+	for what, err := range everything(s) {
+		away(t, what, err, "database_password_unreadable")
+		if f, _ := fault.As(err); strings.Contains(f.Detail+f.Cure, secret) {
+			t.Errorf("%s tells of the file: %v", what, err)
+		}
+	}
+	there.Store(true)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server whose certificate is not trusted is told from one that is away: nothing else says what to do about it.
+func TestCertificateThatIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	s := bare(t, "postgres://berth:"+secret+"@"+untrusted(t)+"/berth?sslmode=verify-full", pgstore.Options{})
+	err := s.Ping(t.Context())
+	away(t, "a ping", err, "store_unavailable")
+	hides(t, err)
+	if !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("it is not said that the certificate is the reason: %v", err)
+	}
+}
+
+// untrusted is the address of a server that takes connections over TLS, with a certificate that nobody vouches for.
+func untrusted(tb testing.TB) string {
+	tb.Helper()
+	web := httptest.NewTLSServer(nil) // for its certificate
+	tb.Cleanup(web.Close)
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			request := make([]byte, 8)
+			if _, err := io.ReadFull(conn, request); err == nil {
+				_, _ = conn.Write([]byte("S")) // go on with TLS; whatever becomes of it is the client's to tell
+				_ = tls.Server(conn, web.TLS).HandshakeContext(context.Background())
+			}
+			_ = conn.Close()
+		}
+	})
+	tb.Cleanup(func() {
+		_ = l.Close()
+		serving.Wait()
+	})
+	return l.Addr().String()
 }
 
 // silent is the address of a server that accepts and says nothing.

@@ -22,6 +22,7 @@ import (
 const (
 	serializationFailure = "40001"
 	deadlock             = "40P01"
+	completionUnknown    = "40003"
 	foreignKey           = "23503"
 	unique               = "23505"
 	queryCanceled        = "57014" // by statement_timeout: nobody else cancels
@@ -120,7 +121,7 @@ func faultOf(code string, err error) error {
 }
 
 // unsettled is the fault behind a commit that failed. A server that answers with an error of these classes has rolled
-// back; after any other, or without an answer, the commit may have happened.
+// back, unless it says that it does not know; after any other, or without an answer, the commit may have happened.
 func unsettled(err error) error {
 	if pgconn.SafeToRetry(err) {
 		return port.Away(err) // nothing was sent
@@ -129,7 +130,7 @@ func unsettled(err error) error {
 	if errors.As(err, &e) && e.Code == idleTooLong {
 		return port.Away(err) // which it is only while no command came
 	}
-	if e != nil && e.SeverityUnlocalized == "ERROR" && len(e.Code) == 5 {
+	if e != nil && e.SeverityUnlocalized == "ERROR" && len(e.Code) == 5 && e.Code != completionUnknown {
 		switch e.Code[:2] {
 		case "22", "23", "25", "40", "42", "53", "54", "55", "P0":
 			return faultOf(e.Code, err)
@@ -138,8 +139,8 @@ func unsettled(err error) error {
 	return port.Unknown(err)
 }
 
-// unreachable is the fault behind a connection that can not be made. Its cause names the host and the SQLSTATE at most:
-// the server repeats in its words what it was given.
+// unreachable is the fault behind a connection that can not be made. Its cause names the host, what is wrong with its
+// certificate, and the SQLSTATE at most: the server repeats in its words what it was given.
 func (s *Store) unreachable(err error) error {
 	if f, known := fault.As(err); known {
 		return f
@@ -152,7 +153,7 @@ func (s *Store) unreachable(err error) error {
 	case found:
 		return faultOf(code, errors.New("SQLSTATE "+code))
 	case errors.As(err, &certificate):
-		return port.Away(errCertificate)
+		return port.Away(certificate)
 	case errors.As(err, &dns):
 		return port.Away(dns)
 	case errors.As(err, &network):
@@ -163,7 +164,4 @@ func (s *Store) unreachable(err error) error {
 	return port.Away(errUnreachable)
 }
 
-var (
-	errUnreachable = errors.New("no connection to the database")
-	errCertificate = errors.New("the server's certificate is not trusted")
-)
+var errUnreachable = errors.New("no connection to the database")

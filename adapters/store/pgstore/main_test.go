@@ -38,10 +38,15 @@ func migrate(dsn string) error {
 		return err
 	}
 	defer s.Close()
-	if err := s.Migrate(ctx); err != nil {
+	if err := upgrade(ctx, s); err != nil {
 		return err
 	}
 	return s.Ping(ctx)
+}
+
+func upgrade(ctx context.Context, s *pgstore.Store) error {
+	_, err := s.Migrate(ctx)
+	return err
 }
 
 // process is this program as another process that upgrades the database.
@@ -62,7 +67,7 @@ func database(tb testing.TB) string {
 func open(tb testing.TB, dsn string) *pgstore.Store {
 	tb.Helper()
 	s := bare(tb, dsn, pgstore.Options{})
-	if err := s.Migrate(tb.Context()); err != nil {
+	if err := upgrade(tb.Context(), s); err != nil {
 		tb.Fatal(err)
 	}
 	return s

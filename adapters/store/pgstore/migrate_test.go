@@ -35,7 +35,7 @@ func TestMigrateFromEmpty(t *testing.T) {
 		t.Fatalf("an empty database has the steps %+v", before)
 	}
 	for range 2 {
-		if err := errors.Join(s.Migrate(t.Context()), s.Ping(t.Context()), s.View(t.Context(), nothing)); err != nil {
+		if err := errors.Join(upgrade(t.Context(), s), s.Ping(t.Context()), s.View(t.Context(), nothing)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,6 +44,32 @@ func TestMigrateFromEmpty(t *testing.T) {
 			time.Since(m.AppliedAt) > time.Hour {
 			t.Fatalf("step %d is told of as %+v", i+1, m)
 		}
+	}
+}
+
+// Of several that upgrade at once each tells of the steps that it took itself.
+func TestStepsAreToldByWhoTookThem(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	var taken [4][]pgstore.Migration
+	var group sync.WaitGroup
+	for i := range taken {
+		s := bare(t, dsn, pgstore.Options{})
+		pgstore.LaterSteps(s, 1, "CREATE TABLE later ()")
+		group.Go(func() {
+			var err error
+			if taken[i], err = s.Migrate(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	var told []string
+	for _, m := range slices.Concat(taken[:]...) {
+		told = append(told, m.Name)
+	}
+	if slices.Sort(told); !slices.Equal(told, []string{"initial", "later"}) {
+		t.Errorf("the steps that were taken are told of as %q", told)
 	}
 }
 
@@ -81,9 +107,9 @@ func TestMigrateWaitsItsTurn(t *testing.T) {
 	locked(t, dsn, "SELECT pg_advisory_xact_lock(1114797160, hashtext(coalesce(current_schema(), '')))", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		refused(t, "migrate", s.Migrate(ctx), fault.Unavailable, "request_ended")
+		refused(t, "migrate", upgrade(ctx, s), fault.Unavailable, "request_ended")
 	})
-	if err := errors.Join(s.Migrate(t.Context()), s.Ping(t.Context())); err != nil {
+	if err := errors.Join(upgrade(t.Context(), s), s.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +141,7 @@ func TestMigrateRefuses(t *testing.T) {
 			change(t, dsn, c.change)
 			s := bare(t, dsn, pgstore.Options{})
 			errs := everything(s)
-			errs["migrate"] = s.Migrate(t.Context())
+			errs["migrate"] = upgrade(t.Context(), s)
 			for what, err := range errs {
 				refused(t, what, err, fault.Conflict, c.slug)
 				if !strings.Contains(err.Error(), c.mention) {
@@ -137,16 +163,16 @@ func TestUpgrade(t *testing.T) {
 	broken := bare(t, dsn, pgstore.Options{})
 	pgstore.LaterSteps(broken, 1, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT); CREATE TABLE one (id TEXT)")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
-	refused(t, "migrate", broken.Migrate(t.Context()), fault.Internal, "store_failed")
+	refused(t, "migrate", upgrade(t.Context(), broken), fault.Internal, "store_failed")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
 
 	later := bare(t, dsn, pgstore.Options{})
 	pgstore.LaterSteps(later, 1, "CREATE TABLE one (id TEXT)", "ALTER TABLE relay_regions ADD COLUMN hue TEXT; CREATE TABLE two (id TEXT)")
-	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
+	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	before := status(t, earlier)
-	if err := errors.Join(earlier.Ping(t.Context()), earlier.Migrate(t.Context()), put(earlier, "eu"), put(later, "us")); err != nil {
+	if err := errors.Join(earlier.Ping(t.Context()), upgrade(t.Context(), earlier), put(earlier, "eu"), put(later, "us")); err != nil {
 		t.Fatal("the earlier program after steps that expand the schema:", err)
 	}
 	has(t, earlier, "eu us")
@@ -156,14 +182,14 @@ func TestUpgrade(t *testing.T) {
 
 	everything(earlier)
 	pgstore.LaterSteps(later, 4, "DROP TABLE one")
-	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
+	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "ping of the earlier program", earlier.Ping(t.Context()), fault.Conflict, "schema_newer")
 	for what, err := range everything(earlier) { // on connections that were made before
 		refused(t, what+" of the earlier program", err, fault.Conflict, "schema_newer")
 	}
-	refused(t, "migrate by the earlier program", earlier.Migrate(t.Context()), fault.Conflict, "schema_newer")
+	refused(t, "migrate by the earlier program", upgrade(t.Context(), earlier), fault.Conflict, "schema_newer")
 }
 
 // A role that lacks a right is told so by Ping, with what to grant, and not first by the request that needs it.
@@ -206,9 +232,9 @@ func TestMigrateWithoutRights(t *testing.T) {
 	dsn := schema(t, database(t))
 	change(t, dsn, "REVOKE CREATE ON SCHEMA "+name(t, dsn)+" FROM CURRENT_USER")
 	s := bare(t, dsn, pgstore.Options{})
-	away(t, "migrate", s.Migrate(t.Context()), "database_rights_missing")
+	away(t, "migrate", upgrade(t.Context(), s), "database_rights_missing")
 	s = bare(t, with(t, dsn, "search_path", "nowhere"), pgstore.Options{})
-	away(t, "migrate nowhere", s.Migrate(t.Context()), "database_rights_missing")
+	away(t, "migrate nowhere", upgrade(t.Context(), s), "database_rights_missing")
 }
 
 func name(tb testing.TB, dsn string) (name string) {

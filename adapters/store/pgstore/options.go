@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"berth/domain/fault"
+	port "berth/ports/store"
 )
 
 // Options are what may be chosen. The zero Options are good.
@@ -43,13 +46,19 @@ func atLeast(size, otherwise int) int {
 	return size
 }
 
-// authenticate gives a connection that is to be made the password of this moment. An error is that of Password, which
-// names its file.
-func (o Options) authenticate(_ context.Context, c *pgx.ConnConfig) (err error) {
-	if o.Password != nil {
-		c.Password, err = o.Password()
+// authenticate gives a connection that is to be made the password of this moment. Whatever keeps it from being read, to
+// the caller the database is away; the cause is for the log.
+func (o Options) authenticate(_ context.Context, c *pgx.ConnConfig) error {
+	if o.Password == nil {
+		return nil
 	}
-	return err
+	password, err := o.Password()
+	if err != nil {
+		return fault.New(fault.Unavailable, "database_password_unreadable", "the password of the database can not be read").
+			After(port.RefusedAfter).Because(err)
+	}
+	c.Password = password
+	return nil
 }
 
 // grace is how much later than the server the client gives a statement up.

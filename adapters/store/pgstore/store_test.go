@@ -55,7 +55,7 @@ func (s *shelf) open(tb testing.TB) store.Store {
 		FOR t IN SELECT c.oid FROM pg_class AS c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 			AND c.relname <> 'schema_history'
 		LOOP EXECUTE 'ALTER TABLE ' || t || ' ADD COLUMN later TEXT NOT NULL DEFAULT 1'; END LOOP; END $$`)
-	if err := later.Migrate(tb.Context()); err != nil {
+	if _, err := later.Migrate(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	return earlier

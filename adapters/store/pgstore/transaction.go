@@ -39,7 +39,8 @@ func (s *Store) Atomically(ctx context.Context, fn func(context.Context, *port.R
 	}).Enter(ctx, fn)
 }
 
-// courtesy is how long a write waits for the one before it in this process: several times what one takes that waits for nobody.
+// courtesy is how long a write waits for the one before it in this process: several times what one takes that waits for
+// nobody.
 const courtesy = 50 * time.Millisecond
 
 // turn lets the writes of this process follow one another, and returns what ends one. Nearly all write the head of the

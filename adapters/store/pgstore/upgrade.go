@@ -32,28 +32,28 @@ const (
 	betweenAsks = 20 * time.Millisecond
 )
 
-// Migrate brings the schema up to what this program knows, each step in a transaction of its own. Several may do so at
-// once: a step that one began is waited for. A database that later programs upgraded, and that this one can still work
-// on, is left as it is. Faults: Conflict schema_newer, schema_altered, schema_foreign; Unavailable, among them
-// database_rights_missing.
-func (s *Store) Migrate(ctx context.Context) error {
-	return store.EachStep(ctx, func(ctx context.Context) (bool, error) {
+// Migrate brings the schema up to what this program knows, each step in a transaction of its own, and returns the steps
+// that it took itself. Several may do so at once: a step that one began is waited for. A database that later programs
+// upgraded, and that this one can still work on, is left as it is. Faults: Conflict schema_newer, schema_altered,
+// schema_foreign; Unavailable, among them database_rights_missing.
+func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
+	return store.EachStep(ctx, func(ctx context.Context) ([]Migration, error) {
 		for {
-			turn, more, err := s.step(ctx)
+			turn, taken, err := s.step(ctx)
 			if err != nil || turn {
-				return more, err
+				return taken, err
 			}
 			select {
 			case <-ctx.Done():
-				return false, port.Ended(context.Cause(ctx))
+				return nil, port.Ended(context.Cause(ctx))
 			case <-time.After(betweenAsks):
 			}
 		}
 	})
 }
 
-// step applies the first pending step, if it is this program's turn, and says whether there are more.
-func (s *Store) step(ctx context.Context) (turn, more bool, err error) {
+// step takes the first pending step, if there is one and it is this program's turn.
+func (s *Store) step(ctx context.Context) (turn bool, taken []Migration, err error) {
 	err = s.borrow(ctx, func(on *session) error {
 		on.patience = longestStep
 		if _, err := on.control(beginStep); err != nil {
@@ -63,21 +63,21 @@ func (s *Store) step(ctx context.Context) (turn, more bool, err error) {
 		if turn = err == nil && at[0] == "t"; !turn {
 			return classify(err)
 		}
-		more, err = s.apply(ctx, on)
+		taken, err = s.apply(ctx, on)
 		return err
 	})
-	return turn, more, err
+	return turn, taken, err
 }
 
 // apply takes the first pending step, if there is one, in the transaction that was begun.
-func (s *Store) apply(ctx context.Context, on *session) (more bool, err error) {
+func (s *Store) apply(ctx context.Context, on *session) (taken []Migration, err error) {
 	applied, err := history(ctx, on)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	pending, err := store.Pending(s.schema, applied)
 	if err != nil || len(pending) == 0 {
-		return false, err
+		return nil, err
 	}
 	statements := []string{pending[0].SQL, store.Record(s.bun, pending[0], time.Now())}
 	if len(applied) == 0 {
@@ -85,10 +85,13 @@ func (s *Store) apply(ctx context.Context, on *session) (more bool, err error) {
 	}
 	for _, text := range statements {
 		if _, err := on.control(text); err != nil {
-			return false, classify(err)
+			return nil, classify(err)
 		}
 	}
-	return len(pending) > 1, on.commit()
+	if err := on.commit(); err != nil {
+		return nil, err
+	}
+	return pending[:1], nil
 }
 
 // borrow runs fn on a connection, whatever the schema is.

@@ -103,7 +103,7 @@ func TestForeignFileIsLeftAlone(t *testing.T) {
 		before, _ := os.ReadFile(path)
 		s, err := sqlitestore.Open(t.Context(), path, sqlitestore.Options{})
 		if err == nil {
-			err = s.Migrate(t.Context())
+			err = upgrade(t.Context(), s)
 			if ping := s.Ping(t.Context()); fault.SlugOf(ping) != "schema_foreign" {
 				t.Errorf("%s: ping gave %v", name, ping)
 			}

@@ -34,10 +34,15 @@ func migrate(path string) error {
 		return err
 	}
 	defer s.Close()
-	if err := s.Migrate(ctx); err != nil {
+	if err := upgrade(ctx, s); err != nil {
 		return err
 	}
 	return s.Ping(ctx)
+}
+
+func upgrade(ctx context.Context, s *sqlitestore.Store) error {
+	_, err := s.Migrate(ctx)
+	return err
 }
 
 // process is this program as another process that upgrades the database.

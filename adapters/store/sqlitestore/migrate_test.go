@@ -16,6 +16,7 @@ import (
 	"berth/domain/fault"
 	"berth/domain/placement"
 	"berth/ports/store"
+	"berth/ports/store/storetest"
 )
 
 func file(tb testing.TB) string {
@@ -72,7 +73,7 @@ func TestMigrateFromEmpty(t *testing.T) {
 		t.Fatalf("an empty database has the steps %+v", before)
 	}
 	for range 2 {
-		if err := errors.Join(s.Migrate(t.Context()), s.Ping(t.Context()), s.View(t.Context(), nothing)); err != nil {
+		if err := errors.Join(upgrade(t.Context(), s), s.Ping(t.Context()), s.View(t.Context(), nothing)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,6 +92,61 @@ func status(tb testing.TB, s *sqlitestore.Store) []sqlitestore.Migration {
 		tb.Fatal(err)
 	}
 	return out
+}
+
+// Of several that upgrade at once each tells of the steps that it took itself.
+func TestStepsAreToldByWhoTookThem(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	var taken [4][]sqlitestore.Migration
+	var group sync.WaitGroup
+	for i := range taken {
+		s := bare(t, path)
+		sqlitestore.LaterSteps(s, 1, "CREATE TABLE later (x INTEGER) STRICT")
+		group.Go(func() {
+			var err error
+			if taken[i], err = s.Migrate(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	var told []string
+	for _, m := range slices.Concat(taken[:]...) {
+		told = append(told, m.Name)
+	}
+	if slices.Sort(told); !slices.Equal(told, []string{"initial", "later"}) {
+		t.Errorf("the steps that were taken are told of as %q", told)
+	}
+}
+
+// A program works on, by every law, after a later one added a column to each table: that is what a step that expands the
+// schema does, and the statements are the same on Postgres, where both run side by side.
+func TestLawsOnASchemaThatGrew(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(tb testing.TB) store.Store {
+		path := file(tb)
+		s := open(tb, path)
+		db := raw(tb, path)
+		rows, err := db.QueryContext(tb.Context(), "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_history'")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer rows.Close()
+		var grow []string
+		for rows.Next() {
+			var table string
+			if err := rows.Scan(&table); err != nil {
+				tb.Fatal(err)
+			}
+			grow = append(grow, "ALTER TABLE "+table+" ADD COLUMN hue TEXT")
+		}
+		if err := rows.Err(); err != nil || len(grow) < 20 {
+			tb.Fatal(grow, err)
+		}
+		change(tb, path, grow...)
+		return s
+	})
 }
 
 // Replicas that start at once on an empty file all come up: goroutines with handles of their own, and processes.
@@ -148,7 +204,7 @@ func TestMigrateRefuses(t *testing.T) {
 			change(t, path, c.change...)
 			s := bare(t, path)
 			for what, err := range map[string]error{
-				"migrate": s.Migrate(t.Context()), "ping": s.Ping(t.Context()),
+				"migrate": upgrade(t.Context(), s), "ping": s.Ping(t.Context()),
 				"view": s.View(t.Context(), func(context.Context, *store.Roles) error { return nil }),
 			} {
 				refused(t, what, err, fault.Conflict, c.slug)
@@ -207,16 +263,16 @@ func TestUpgrade(t *testing.T) {
 	broken := bare(t, path)
 	sqlitestore.LaterSteps(broken, 1, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT); CREATE TABLE one (id TEXT)")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
-	refused(t, "migrate", broken.Migrate(t.Context()), fault.Internal, "store_failed")
+	refused(t, "migrate", upgrade(t.Context(), broken), fault.Internal, "store_failed")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
 
 	later := bare(t, path)
 	sqlitestore.LaterSteps(later, 1, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT)")
-	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
+	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	before := status(t, earlier)
-	if err := errors.Join(earlier.Ping(t.Context()), earlier.Migrate(t.Context()), earlier.Atomically(t.Context(), addRegion("eu"))); err != nil {
+	if err := errors.Join(earlier.Ping(t.Context()), upgrade(t.Context(), earlier), earlier.Atomically(t.Context(), addRegion("eu"))); err != nil {
 		t.Fatal("the earlier program after steps that expand the schema:", err)
 	}
 	if after := status(t, earlier); len(after) != 3 || !slices.Equal(after, before) {
@@ -224,9 +280,9 @@ func TestUpgrade(t *testing.T) {
 	}
 
 	sqlitestore.LaterSteps(later, 4, "DROP TABLE one")
-	if err := errors.Join(later.Migrate(t.Context()), later.Ping(t.Context())); err != nil {
+	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "ping of the earlier program", earlier.Ping(t.Context()), fault.Conflict, "schema_newer")
-	refused(t, "migrate by the earlier program", earlier.Migrate(t.Context()), fault.Conflict, "schema_newer")
+	refused(t, "migrate by the earlier program", upgrade(t.Context(), earlier), fault.Conflict, "schema_newer")
 }

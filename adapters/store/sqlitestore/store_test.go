@@ -33,7 +33,7 @@ func TestLawsAfterALaterStep(t *testing.T) {
 		path := filepath.Join(tb.TempDir(), "control.db")
 		earlier, later := open(tb, path), bare(tb, path)
 		sqlitestore.LaterSteps(later, 1, step.String())
-		if err := later.Migrate(tb.Context()); err != nil {
+		if _, err := later.Migrate(tb.Context()); err != nil {
 			tb.Fatal(err)
 		}
 		return earlier
@@ -44,7 +44,7 @@ func TestLawsAfterALaterStep(t *testing.T) {
 func open(tb testing.TB, path string) *sqlitestore.Store {
 	tb.Helper()
 	s := bare(tb, path)
-	if err := s.Migrate(tb.Context()); err != nil {
+	if err := upgrade(tb.Context(), s); err != nil {
 		tb.Fatal(err)
 	}
 	return s

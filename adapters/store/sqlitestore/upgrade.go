@@ -18,29 +18,33 @@ const createHistory = `CREATE TABLE IF NOT EXISTS schema_history (
     readable_from INTEGER NOT NULL
 ) STRICT`
 
-// Migrate brings the schema up to what this program knows, each step in a transaction of its own. Several may do so at
-// once: a step that one began is waited for. A database that later programs upgraded, and that this one can still work
-// on, is left as it is. Faults: Conflict schema_newer, schema_altered, schema_foreign; Unavailable.
-func (s *Store) Migrate(ctx context.Context) error { return store.EachStep(ctx, s.step) }
+// Migrate brings the schema up to what this program knows, each step in a transaction of its own, and returns the steps
+// that it took itself. Several may do so at once: a step that one began is waited for. A database that later programs
+// upgraded, and that this one can still work on, is left as it is. Faults: Conflict schema_newer, schema_altered,
+// schema_foreign; Unavailable.
+func (s *Store) Migrate(ctx context.Context) ([]Migration, error) { return store.EachStep(ctx, s.step) }
 
-// step applies the first pending step and says whether there are more.
-func (s *Store) step(ctx context.Context) (more bool, err error) {
+// step takes the first pending step, if there is one.
+func (s *Store) step(ctx context.Context) (taken []Migration, err error) {
 	c, err := s.connections(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	err = within(ctx, c.writer, "BEGIN IMMEDIATE", func(on *session) error {
 		pending, err := s.pending(ctx, on)
 		if err != nil || len(pending) == 0 {
 			return err
 		}
-		more = len(pending) > 1
 		if err := apply(ctx, c, on, pending[0]); err != nil {
 			return classify(err)
 		}
-		return on.commit()
+		if err := on.commit(); err != nil {
+			return err
+		}
+		taken = pending[:1]
+		return nil
 	})
-	return more, err
+	return taken, err
 }
 
 func apply(ctx context.Context, c *connections, on *session, m store.Migration) error {

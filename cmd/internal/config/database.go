@@ -57,6 +57,10 @@ func (c Config) judgePostgres(f *findings) {
 		f.add("database_url", "must read postgres://USER@HOST/NAME", "for example postgres://berth@db.example/berth?sslmode=verify-full")
 		return
 	}
+	if cutShort(c.DatabaseURL) {
+		f.add("database_url", "has an @ behind its host", "write what is special in the password as %XX")
+		return
+	}
 	if name := ambiguous(u); name != "" {
 		f.add("database_url", "says "+name+" in more than one way", "say it once, and the protection of the transport by sslmode")
 		return

@@ -32,7 +32,7 @@ func redacted(text string) string {
 		return opaque(text, scheme)
 	}
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || cutShort(text) {
 		return scheme + "://…"
 	}
 	harmless := []string{"sslmode", "application_name", "connect_timeout", "pool_max_conns", "region", "endpoint"}
@@ -44,6 +44,14 @@ func redacted(text string) string {
 	}
 	u.RawQuery = query.Encode()
 	return u.Redacted()
+}
+
+// cutShort says whether an @ stands behind the host of a URL: it is that of a password of which a sign that is not
+// written as %XX ended the host before, so that a part of it stands where nobody looks for one.
+func cutShort(text string) bool {
+	_, rest, _ := strings.Cut(text, "://")
+	host := strings.IndexAny(rest, "/?#")
+	return host >= 0 && strings.Contains(rest[host:], "@")
 }
 
 // opaque shows a reference that is no URL with a host, such as that of a PKCS#11 key.

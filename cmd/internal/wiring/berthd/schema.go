@@ -2,7 +2,6 @@ package berthd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	sqlstore "berth/adapters/store"
@@ -13,7 +12,7 @@ import (
 // migrator is what every SQL store is.
 type migrator interface {
 	store.Store
-	Migrate(ctx context.Context) error
+	Migrate(ctx context.Context) ([]sqlstore.Migration, error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Close() error
 }
@@ -21,33 +20,24 @@ type migrator interface {
 // stepped is a store with its schema as this package's commands see it.
 type stepped struct{ migrator }
 
-func (s stepped) Up(ctx context.Context) ([]string, error) {
-	before, err := s.Status(ctx)
-	if err != nil {
-		return nil, err
+func (s stepped) Up(ctx context.Context) (taken []string, err error) {
+	steps, err := s.Migrate(ctx)
+	for _, m := range steps {
+		taken = append(taken, nameOf(m))
 	}
-	failed := s.Migrate(ctx)
-	after, err := s.Status(ctx)
-	if err != nil {
-		return nil, errors.Join(failed, err)
-	}
-	var taken []string
-	for i, step := range after {
-		if !step.At.IsZero() && (i >= len(before) || before[i].At.IsZero()) {
-			taken = append(taken, step.Name)
-		}
-	}
-	return taken, failed
+	return taken, err
 }
 
 func (s stepped) Status(ctx context.Context) ([]SchemaStep, error) {
 	steps, err := s.migrator.Status(ctx)
 	out := make([]SchemaStep, 0, len(steps))
 	for _, m := range steps {
-		out = append(out, SchemaStep{Name: fmt.Sprintf("%04d_%s", m.Version, m.Name), At: m.AppliedAt})
+		out = append(out, SchemaStep{Name: nameOf(m), At: m.AppliedAt})
 	}
 	return out, err
 }
+
+func nameOf(m sqlstore.Migration) string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
 
 // OpenSchema opens the database that the configuration names, for its schema alone. A file that is not there is made, if
 // that is wanted, and refused otherwise: NotFound schema_missing.
