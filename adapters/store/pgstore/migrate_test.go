@@ -158,7 +158,8 @@ func TestMigrateRefuses(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
-	earlier := open(t, dsn)
+	migrated(t, dsn)
+	earlier := bare(t, dsn, pgstore.Options{Writers: 1, Readers: 1, Callers: 1}) // so that connections are used again
 	broken := bare(t, dsn, pgstore.Options{})
 	pgstore.LaterSteps(broken, 1, "CREATE TABLE one (id TEXT)", "CREATE TABLE two (id TEXT); CREATE TABLE one (id TEXT)")
 	refused(t, "ping", broken.Ping(t.Context()), fault.Unavailable, "schema_outdated")
@@ -179,11 +180,15 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("the earlier program made %+v of %+v", after, before)
 	}
 
+	everything(earlier)
 	pgstore.LaterSteps(later, 4, "DROP TABLE one")
 	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, "ping of the earlier program", earlier.Ping(t.Context()), fault.Conflict, "schema_newer")
+	for what, err := range everything(earlier) { // on connections that were made before
+		refused(t, what+" of the earlier program", err, fault.Conflict, "schema_newer")
+	}
 	refused(t, "migrate by the earlier program", upgrade(t.Context(), earlier), fault.Conflict, "schema_newer")
 }
 

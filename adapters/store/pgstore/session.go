@@ -22,7 +22,7 @@ type session struct {
 	conn   *sql.Conn
 	raw    *pgconn.PgConn
 	server server
-	ready  bool // the schema was found to be one that this program can work on
+	judged int64 // the store's doubts when the schema was last found to be one that this program can work on; -1 before
 	used   bool // it answered once since it was opened
 	failed bool // not to be used again
 
@@ -34,7 +34,7 @@ func (s *Store) openSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, s.unreachable(err)
 	}
-	on := &session{store: s, conn: conn}
+	on := &session{store: s, conn: conn, judged: -1}
 	err = conn.Raw(func(c any) error {
 		pinned, ok := c.(*stdlib.Conn)
 		if !ok {

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -26,6 +27,7 @@ type Store struct {
 	schema  []store.Migration
 	bun     *bun.DB
 	watch   watch
+	doubts  atomic.Int64  // how often Ping could not confirm the schema: each connection looks for itself then
 	turns   chan struct{} // of one place: the write whose turn it is
 
 	writers, readers, beats, callers *store.Pool[*session]

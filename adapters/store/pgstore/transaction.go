@@ -175,11 +175,11 @@ func hung(err error) bool {
 
 // begin begins on a schema that was found to be one that can be worked with.
 func (s *session) begin(ctx context.Context, statement string) error {
-	if !s.ready {
+	if doubts := s.store.doubts.Load(); s.judged != doubts {
 		if err := s.store.judge(ctx, s); err != nil {
 			return err
 		}
-		s.ready = true
+		s.judged = doubts
 	}
 	if statement == "" {
 		return nil

@@ -136,10 +136,12 @@ func (s *Store) Status(ctx context.Context) (out []Migration, err error) {
 	return out, err
 }
 
-// Ping is as the port has it. It says besides which rights the role lacks.
+// Ping is as the port has it. It says besides which rights the role lacks. Once it found a schema that this program can
+// not work on, nothing is done on connections that were made before, either.
 func (s *Store) Ping(ctx context.Context) error {
 	err := s.borrow(ctx, func(on *session) error {
 		if err := s.judge(ctx, on); err != nil {
+			s.doubts.Add(1)
 			return err
 		}
 		return s.rights(ctx, on)
