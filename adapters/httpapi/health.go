@@ -24,7 +24,7 @@ func MountHealth(e *gin.Engine, checks map[string]func(context.Context) error) {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), probeTimeout)
 		defer cancel()
 		for name, check := range checks {
-			if err := check(ctx); err != nil {
+			if err := within(ctx, check); err != nil {
 				Log(ctx).Warn("not ready", "check", name, "error", err)
 				Problem(c, fault.New(fault.Unavailable, "not_ready", "%s is not ready", name))
 				return
@@ -32,4 +32,16 @@ func MountHealth(e *gin.Engine, checks map[string]func(context.Context) error) {
 		}
 		c.JSON(http.StatusOK, gin.H{"status": "ready"})
 	})
+}
+
+// within gives a check up when its time is over: one may look at its context too seldom. It then ends by itself.
+func within(ctx context.Context, check func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- check(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

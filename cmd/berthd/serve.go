@@ -39,7 +39,7 @@ func (s streams) serve(cmd *cobra.Command, migrate bool) error {
 		return err
 	}
 	if migrate {
-		if _, err := p.Ground.Schema.Up(ctx); err != nil && fault.SlugOf(err) != "store_unavailable" {
+		if _, err := p.Ground.Schema.Up(ctx); err != nil && !later(err) {
 			return err
 		}
 	}
@@ -60,4 +60,10 @@ func tellOfLater(log *slog.Logger, c config.Config) {
 	if c.BackupURL != "" {
 		log.Warn("backup_url is set, and the backup store is not used yet")
 	}
+}
+
+// later says whether the schema can be brought up to date once the database answers, which is then done by itself.
+func later(err error) bool {
+	slug := fault.SlugOf(err)
+	return slug == "store_unavailable" || slug == "store_busy"
 }

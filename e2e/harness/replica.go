@@ -99,9 +99,11 @@ func (p *Plan) Start(n int) []*Server {
 	for range n {
 		all = append(all, p.Server())
 	}
+	var started sync.WaitGroup // at once, so that they meet in an empty database
 	for _, s := range all {
-		s.process.start()
+		started.Go(s.process.start)
 	}
+	started.Wait()
 	for _, s := range all {
 		s.Eventually("berthd is ready", s.Ready)
 	}

@@ -42,10 +42,11 @@ func (w *world) revoke(on, waiting *harness.Server, before func()) time.Duration
 	return took
 }
 
-// A revoke that one replica commits is the answer to the poll that waits on the other (A4).
+// A revoke that one replica commits is the answer to the poll that waits on the other: nearly always by its hint, long
+// before the poll would look again by itself (A4).
 func TestRevokeAnswersThePollOnTheOtherReplica(t *testing.T) {
 	t.Parallel()
-	const rounds, bound = 20, 5 * time.Second
+	const rounds, hinted, bound = 20, time.Second, 15 * time.Second
 	w := newWorld(t)
 	var took []time.Duration
 	for i := range rounds {
@@ -53,8 +54,8 @@ func TestRevokeAnswersThePollOnTheOtherReplica(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("from the revoke's answer to the poll's, %d rounds: median %s, longest %s", rounds, took[rounds/2], took[rounds-1])
-	if took[rounds-1] > bound {
-		t.Errorf("a poll waited %s, more than %s", took[rounds-1], bound)
+	if took[rounds/2] > hinted || took[rounds-1] > bound {
+		t.Errorf("polls waited %s, more than %s in the middle or %s at most", took, hinted, bound)
 	}
 }
 

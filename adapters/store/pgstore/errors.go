@@ -112,7 +112,7 @@ func faultOf(code string, err error) error {
 		return port.Away(err)
 	}
 	// Connection, resources, limits, state, an operator, the system.
-	for _, class := range []string{"08", "53", "54", "55", "57", "58"} {
+	for _, class := range []string{"08", "53", "55", "57", "58"} {
 		if strings.HasPrefix(code, class) {
 			return port.Away(err)
 		}

@@ -61,6 +61,10 @@ func (o Options) authenticate(_ context.Context, c *pgx.ConnConfig) error {
 	return nil
 }
 
+// mostIdle is how long a transaction may stand still: a process that was stopped in the midst of one holds up others,
+// heartbeats among them, which must not take as long as a lease.
+const mostIdle = 5 * time.Second
+
 // grace is how much later than the server the client gives a statement up.
 const grace = 2 * time.Second
 

@@ -91,7 +91,7 @@ func (s *Store) greet(ctx context.Context, conn *pgconn.PgConn) error {
 	milliseconds := func(d time.Duration) int64 { return max(d.Milliseconds(), 1) }
 	o := s.options
 	if _, err := conn.Exec(ctx, fmt.Sprintf(settings, milliseconds(o.StatementTimeout), milliseconds(o.LockTimeout),
-		milliseconds(o.StatementTimeout))).ReadAll(); err != nil {
+		milliseconds(min(o.StatementTimeout, mostIdle)))).ReadAll(); err != nil {
 		return err
 	}
 	at, err := row(ctx, conn, identity)

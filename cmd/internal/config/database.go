@@ -46,7 +46,7 @@ func (c Config) judgeDatabase(f *findings) {
 
 func (c Config) judgePostgres(f *findings) {
 	f.between("database_connections", c.DatabaseConnections, 8, 1000)
-	f.lasting("database_timeout", c.DatabaseTimeout, 100*time.Millisecond, time.Minute)
+	f.lasting("database_timeout", c.DatabaseTimeout, 100*time.Millisecond, 15*time.Second)
 	if c.DatabasePasswordFile != "" {
 		if _, err := secretfile.Password(c.DatabasePasswordFile); err != nil {
 			f.take(err, called("database_password_file"))
