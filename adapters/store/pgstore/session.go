@@ -23,8 +23,8 @@ type session struct {
 	raw    *pgconn.PgConn
 	server server
 	judged int64 // the store's doubts when the schema was last found to be one that this program can work on; -1 before
-	used   bool // it answered once since it was opened
-	failed bool // not to be used again
+	used   bool  // it answered once since it was opened
+	failed bool  // not to be used again
 
 	patience time.Duration // how long a statement may take; as the options have it where it is 0
 }
