@@ -5,6 +5,9 @@ import "strconv"
 // Planning is how each connection lets its statements be planned.
 const Planning = planning
 
+// Tables are those on which a role is asked for its rights.
+func Tables(s *Store) []string { return s.tables() }
+
 // LaterSteps adds steps to the schema that a store knows, as a later program would, readable from a version on.
 func LaterSteps(s *Store, readableFrom int, sql ...string) {
 	for _, text := range sql {

@@ -226,6 +226,37 @@ func TestRightsAreJudgedAtTheStart(t *testing.T) {
 	refused(t, "a view", err, fault.NotFound, "region_not_found")
 }
 
+// A role is asked for its rights on every table that there is.
+func TestRightsOnEveryTable(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	s := open(t, dsn)
+	var all string
+	if err := raw(t, dsn).QueryRowContext(t.Context(), `SELECT string_agg(relname, ' ' ORDER BY relname COLLATE "C") FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname <> 'schema_history'`).Scan(&all); err != nil {
+		t.Fatal(err)
+	}
+	if asked := strings.Join(slices.Sorted(slices.Values(pgstore.Tables(s))), " "); asked != all {
+		t.Errorf("asked for %s\nof %s", asked, all)
+	}
+}
+
+// What a later program added is none of an earlier one's business: it is ready though its role may not touch it.
+func TestRightsOnWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	dsn := database(t)
+	earlier, later := open(t, dsn), bare(t, dsn, pgstore.Options{})
+	pgstore.LaterSteps(later, 1, "CREATE TABLE news (id TEXT)")
+	if err := upgrade(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	change(t, dsn, "REVOKE INSERT ON news FROM CURRENT_USER")
+	away(t, "the later program", later.Ping(t.Context()), "database_rights_missing")
+	if err := earlier.Ping(t.Context()); err != nil {
+		t.Errorf("the earlier program: %v", err)
+	}
+}
+
 // A role that may make no tables is told what it lacks when it is to make some.
 func TestMigrateWithoutRights(t *testing.T) {
 	t.Parallel()

@@ -26,11 +26,8 @@ var SharedHintsSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which
 	wire.Bind(new(fleet.Hints), new(relayed)), wire.Bind(new(access.Hints), new(relayed)), wire.Bind(new(notify.Publisher), new(relayed)),
 )
 
-// topicsPerWaiter is for the polls of nodes, which name all of their tenants.
-const topicsPerWaiter = 100
-
 func provideHub(c config.Config, m *metrics.Metrics) *inprocess.Hub {
-	hub := inprocess.New(inprocess.Limits{Subscriptions: c.MaxWaiters, Topics: topicsPerWaiter * c.MaxWaiters})
+	hub := inprocess.New(inprocess.Limits{Subscriptions: c.MaxWaiters, Topics: c.MaxWaiters}) // each waits for one
 	m.Gauge("berth_hint_subscriptions", "Long polls that wait for a change.", func() float64 { return float64(hub.Waiting()) })
 	return hub
 }
