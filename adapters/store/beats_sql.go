@@ -15,18 +15,18 @@ var (
 	readNodes = newBatch(`SELECT n.id, n.region, n.status, n.schedulable, n.capacity_tenants, n.capacity_bytes, n.tenants,
 		n.inbound, n.assignments_version, n.created_at, n.changed_at, l.boot_id, l.storage_id, l.version, l.advertise,
 		l.heartbeat_generation, l.heartbeat_sequence, l.lease_epoch, l.lapsed, l.reported_tenants, l.reported_bytes,
-		l.usage_tenants, l.usage_bytes, l.beat_at, l.registered_at
+		l.usage_tenants, l.usage_bytes, l.beat_at, l.registered_at, l.lease_granted
 		FROM relay_nodes AS n JOIN relay_node_leases AS l ON l.node = n.id WHERE n.id IN ({})`, "?")
 
 	writeLeases = newBatch(`INSERT INTO relay_node_leases (node, boot_id, storage_id, version, advertise,
 		heartbeat_generation, heartbeat_sequence, lease_epoch, lapsed, reported_tenants, reported_bytes, usage_tenants,
-		usage_bytes, beat_at, registered_at) VALUES {} ON CONFLICT (node) DO UPDATE SET
+		usage_bytes, beat_at, registered_at, lease_granted) VALUES {} ON CONFLICT (node) DO UPDATE SET
 		boot_id = excluded.boot_id, storage_id = excluded.storage_id, version = excluded.version,
 		advertise = excluded.advertise, heartbeat_generation = excluded.heartbeat_generation,
 		heartbeat_sequence = excluded.heartbeat_sequence, lease_epoch = excluded.lease_epoch, lapsed = excluded.lapsed,
 		reported_tenants = excluded.reported_tenants, reported_bytes = excluded.reported_bytes,
 		usage_tenants = excluded.usage_tenants, usage_bytes = excluded.usage_bytes, beat_at = excluded.beat_at,
-		registered_at = excluded.registered_at`, "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+		registered_at = excluded.registered_at, lease_granted = excluded.lease_granted`, "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
 
 	spendNonces = newBatch(`INSERT INTO spent_nonces (scope, nonce, expires_at) VALUES {} ON CONFLICT DO NOTHING`, "(?,?,?)")
 )
@@ -64,7 +64,7 @@ func (b *beatNode) scan(rows *sql.Rows) error {
 	err := rows.Scan(&n.ID, &n.Region, &n.Status, &n.Schedulable, &n.CapacityTenants, &n.CapacityBytes, &n.Tenants,
 		&n.Inbound, &n.Assignments, &n.CreatedAt, &n.ChangedAt, &l.BootID, &l.StorageID, &l.Version, &l.Advertise,
 		&l.Generation, &l.Sequence, &l.Epoch, &l.Lapsed, &l.ReportedTenants, &l.ReportedBytes, &l.UsageTenants,
-		&l.UsageBytes, &l.BeatAt, &l.RegisteredAt)
+		&l.UsageBytes, &l.BeatAt, &l.RegisteredAt, &l.Granted)
 	l.Node = n.ID
 	return err
 }
@@ -84,7 +84,7 @@ func (s *beatState) write(ctx context.Context, t *Tx) error {
 		l := &at.lease
 		return append(args, l.Node, l.BootID, l.StorageID, l.Version, l.Advertise, l.Generation, l.Sequence, l.Epoch,
 			l.Lapsed, l.ReportedTenants, l.ReportedBytes, l.UsageTenants, l.UsageBytes, l.BeatAt.column(),
-			l.RegisteredAt.column())
+			l.RegisteredAt.column(), l.Granted)
 	})
 	return t.wrote(n, len(s.changed), err)
 }

@@ -21,6 +21,7 @@ type leaseRow struct {
 	Sequence        int64   `bun:"heartbeat_sequence"`
 	Epoch           int64   `bun:"lease_epoch"`
 	Lapsed          bool    `bun:"lapsed"`
+	Granted         int64   `bun:"lease_granted"` // nanoseconds
 	ReportedTenants int64   `bun:"reported_tenants"`
 	ReportedBytes   int64   `bun:"reported_bytes"`
 	UsageTenants    int64   `bun:"usage_tenants"`
@@ -40,7 +41,7 @@ func leaseTable() table[*placement.Lease, leaseRow] {
 func leaseRowOf(r placement.LeaseRecord) leaseRow {
 	return leaseRow{
 		Node: r.Node, BootID: r.BootID, StorageID: r.StorageID, Version: r.Version, Advertise: r.Advertise,
-		Generation: r.Generation, Sequence: r.Sequence, Epoch: r.Epoch, Lapsed: r.Lapsed,
+		Generation: r.Generation, Sequence: r.Sequence, Epoch: r.Epoch, Lapsed: r.Lapsed, Granted: int64(r.Granted),
 		ReportedTenants: r.Reported.Tenants, ReportedBytes: r.Reported.Bytes,
 		UsageTenants: r.Usage.Tenants, UsageBytes: r.Usage.Bytes,
 		BeatAt: instant(r.BeatAt), RegisteredAt: instant(r.RegisteredAt),
@@ -50,7 +51,7 @@ func leaseRowOf(r placement.LeaseRecord) leaseRow {
 func (r leaseRow) value() *placement.Lease {
 	return placement.RestoreLease(placement.LeaseRecord{
 		Node: r.Node, BootID: r.BootID, StorageID: r.StorageID, Version: r.Version, Advertise: r.Advertise,
-		Generation: r.Generation, Sequence: r.Sequence, Epoch: r.Epoch, Lapsed: r.Lapsed,
+		Generation: r.Generation, Sequence: r.Sequence, Epoch: r.Epoch, Lapsed: r.Lapsed, Granted: time.Duration(r.Granted),
 		Reported: placement.Capacity{Tenants: r.ReportedTenants, Bytes: r.ReportedBytes},
 		Usage:    placement.Capacity{Tenants: r.UsageTenants, Bytes: r.UsageBytes},
 		BeatAt:   time.Time(r.BeatAt), RegisteredAt: time.Time(r.RegisteredAt),

@@ -38,6 +38,7 @@ func (f *Fleet) Heartbeat(ctx context.Context, in HeartbeatRequest) (HeartbeatAn
 	}
 	beat := placement.Beat{
 		Generation: in.Generation, Sequence: in.Sequence, Capacity: placement.Boundless(), Usage: in.Usage,
+		Grants: f.Settings.Lease.Duration,
 	}
 	if in.Capacity != nil {
 		beat.Capacity = *in.Capacity

@@ -99,6 +99,30 @@ func TestEveryReplicaCountsForItself(t *testing.T) {
 	}
 }
 
+// A replica that grants shorter leases, as one that is started anew with another configuration, counts out what the
+// others granted before (P9).
+func TestAReplicaWithShorterLeasesCountsWhatWasGranted(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	granted := w.beat("a").Lease
+	if got := w.lease("a").Granted; got != granted {
+		t.Fatalf("the row says %s, the node was answered %s", got, granted)
+	}
+	shorter := w.replica()
+	shorter.Settings.Lease.Duration = granted / 5
+	w.must(shorter.SweepLeases(w.ctx))
+	shorter.clock.Advance(w.Settings.Lease.CountOut())
+	w.must(shorter.SweepLeases(w.ctx))
+	if w.lease("a").Lapsed {
+		t.Fatalf("a lease of %s was counted as one of %s", granted, granted/5)
+	}
+	shorter.clock.Advance(time.Nanosecond)
+	w.must(shorter.SweepLeases(w.ctx))
+	if !w.lease("a").Lapsed {
+		t.Fatal("it is never counted out")
+	}
+}
+
 // Setting the wall clock, in either direction, makes no lease run out and keeps none alive (P9).
 func TestWallClockDoesNotCount(t *testing.T) {
 	t.Parallel()

@@ -11,15 +11,18 @@ import (
 
 // LeaseRecord is the hot row of a node: who it is now, its heartbeats, and the lease they grant.
 type LeaseRecord struct {
-	Node         string
-	BootID       string // the process that registered last (P10, §14)
-	StorageID    string // the data directory that is this node; empty until the first registration
-	Version      string // of the node's software, for people
-	Advertise    string // host:port where peers reach it
-	Generation   int64  // heartbeat generation: 0 before the first registration
-	Sequence     int64  // of the last beat within the generation
-	Epoch        int64  // raised when a lease is granted after the last one ran out (P8)
-	Lapsed       bool   // the last lease ran out by the control plane's own count, or none was granted yet
+	Node       string
+	BootID     string // the process that registered last (P10, §14)
+	StorageID  string // the data directory that is this node; empty until the first registration
+	Version    string // of the node's software, for people
+	Advertise  string // host:port where peers reach it
+	Generation int64  // heartbeat generation: 0 before the first registration
+	Sequence   int64  // of the last beat within the generation
+	Epoch      int64  // raised when a lease is granted after the last one ran out (P8)
+	Lapsed     bool   // the last lease ran out by the control plane's own count, or none was granted yet
+	// Granted is how long the node may count its lease: the longest that was granted since the last one ran out, since an
+	// answer that granted less may not have reached the node.
+	Granted      time.Duration
 	Reported     Capacity
 	Usage        Capacity
 	BeatAt       time.Time // wall clock, for people; no rule reads it
@@ -148,6 +151,7 @@ type Beat struct {
 	Sequence   int64
 	Capacity   Capacity // the node's own limit; it may lower the operator's, never raise it (P10)
 	Usage      Capacity
+	Grants     time.Duration // how long the lease lasts that is the answer
 }
 
 // Beat takes a heartbeat and grants the lease; the epoch grows when the last lease had run out.
@@ -173,9 +177,10 @@ func (l *Lease) Beat(b Beat, now time.Time) error {
 	l.r.Reported, l.r.Usage = b.Capacity, b.Usage
 	l.r.BeatAt = ident.Instant(now)
 	if l.r.Lapsed {
-		l.r.Lapsed = false
+		l.r.Lapsed, l.r.Granted = false, 0
 		l.r.Epoch++
 	}
+	l.r.Granted = max(l.r.Granted, b.Grants)
 	return nil
 }
 
@@ -186,10 +191,13 @@ func (b Beat) check(now time.Time) error {
 }
 
 // Mark names one state of a lease row: the compare-and-set value of P9.
-type Mark struct{ Generation, Sequence int64 }
+type Mark struct {
+	Generation, Sequence int64
+	Granted              time.Duration
+}
 
 // Mark is the lease's present state.
-func (l *Lease) Mark() Mark { return Mark{l.r.Generation, l.r.Sequence} }
+func (l *Lease) Mark() Mark { return Mark{l.r.Generation, l.r.Sequence, l.r.Granted} }
 
 // Lapse records that the lease counted at mark ran out (P9). A beat or a registration in between means that it was not
 // this lease that ran out: Conflict lease_renewed. A lease that lapsed already stays so.

@@ -179,7 +179,7 @@ func TestEpochGrowsExactlyWhenALapsedLeaseIsGrantedAnew(t *testing.T) {
 				must(t, l.Lapse(l.Mark()))
 				lapsed = true
 			case 2:
-				_ = l.Lapse(Mark{r.Generation, r.Sequence + 1})
+				_ = l.Lapse(Mark{Generation: r.Generation, Sequence: r.Sequence + 1})
 			case 3:
 				_ = l.Beat(beat(r.Generation-1, r.Sequence+1), at(2))
 			default:

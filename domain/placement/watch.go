@@ -24,6 +24,13 @@ func (t LeaseTerms) CountOut() time.Duration {
 	return t.Duration + t.Margin + t.Duration*time.Duration(t.DriftPercent)/100
 }
 
+// covering are terms by which a lease that was granted under other ones is counted, by a replica that was configured
+// otherwise, or before the configuration changed.
+func (t LeaseTerms) covering(granted time.Duration) LeaseTerms {
+	t.Duration = max(t.Duration, granted)
+	return t
+}
+
 // Check refuses terms under which two nodes could hold one lease. Fault: Invalid lease_terms_unsafe.
 func (t LeaseTerms) Check() error {
 	switch {
@@ -58,7 +65,7 @@ func (w *Watch) Observe(node string, mark Mark, now time.Duration) { w.rows.Obse
 
 // RanOut says whether the lease at mark ran out by this replica's count. A row it has not seen has not run out.
 func (w *Watch) RanOut(node string, mark Mark, now time.Duration) bool {
-	return w.rows.For(node, mark, now) > w.terms.CountOut()
+	return w.rows.For(node, mark, now) > w.terms.covering(mark.Granted).CountOut()
 }
 
 // Forget drops every node that is not kept, so that the watch stays as big as the fleet.

@@ -19,7 +19,7 @@ func TestRanOutIsCountOutSinceTheRowWasFirstSeenAsItIs(t *testing.T) {
 			now += time.Duration(rapid.Int64Range(0, int64(15*time.Second)).Draw(t, "pause"))
 			mark := seen
 			if rapid.IntRange(0, 3).Draw(t, "new row") == 0 {
-				mark = Mark{rapid.Int64Range(0, 2).Draw(t, "generation"), rapid.Int64Range(0, 2).Draw(t, "sequence")}
+				mark = Mark{Generation: rapid.Int64Range(0, 2).Draw(t, "generation"), Sequence: rapid.Int64Range(0, 2).Draw(t, "sequence")}
 			}
 			if since < 0 || mark != seen {
 				if w.RanOut("a", mark, now) {
@@ -31,7 +31,7 @@ func TestRanOutIsCountOutSinceTheRowWasFirstSeenAsItIs(t *testing.T) {
 			if got, want := w.RanOut("a", mark, now), now-since > terms.CountOut(); got != want {
 				t.Fatalf("at %s, seen since %s: ran out %t, want %t", now, since, got, want)
 			}
-			if w.RanOut("b", mark, now) || w.RanOut("a", Mark{mark.Generation, mark.Sequence + 1}, now) {
+			if w.RanOut("b", mark, now) || w.RanOut("a", Mark{Generation: mark.Generation, Sequence: mark.Sequence + 1}, now) {
 				t.Fatal("another node's row, or another row of this node, ran out")
 			}
 		}
@@ -42,8 +42,8 @@ func TestRanOutIsCountOutSinceTheRowWasFirstSeenAsItIs(t *testing.T) {
 func TestRanOutIsStrict(t *testing.T) {
 	t.Parallel()
 	w, end := NewWatch(DefaultLeaseTerms()), 21500*time.Millisecond
-	w.Observe("a", Mark{1, 1}, 0)
-	if w.RanOut("a", Mark{1, 1}, end) || !w.RanOut("a", Mark{1, 1}, end+1) {
+	w.Observe("a", Mark{Generation: 1, Sequence: 1}, 0)
+	if w.RanOut("a", Mark{Generation: 1, Sequence: 1}, end) || !w.RanOut("a", Mark{Generation: 1, Sequence: 1}, end+1) {
 		t.Fatalf("15 s, 5 s and 10 %% are not %s", end)
 	}
 }
@@ -52,9 +52,9 @@ func TestRanOutIsStrict(t *testing.T) {
 // becomes what it was.
 func TestARowThatGoesBackRestartsTheCount(t *testing.T) {
 	t.Parallel()
-	w, later := NewWatch(DefaultLeaseTerms()), Mark{2, 9}
+	w, later := NewWatch(DefaultLeaseTerms()), Mark{Generation: 2, Sequence: 9}
 	w.Observe("a", later, 0)
-	w.Observe("a", Mark{2, 3}, 20*time.Second)
+	w.Observe("a", Mark{Generation: 2, Sequence: 3}, 20*time.Second)
 	w.Observe("a", later, 21*time.Second)
 	if w.RanOut("a", later, 40*time.Second) {
 		t.Fatal("the count went on")
@@ -65,7 +65,7 @@ func TestARowThatGoesBackRestartsTheCount(t *testing.T) {
 // back to a history that it counted in before (P9).
 func TestAnotherHistoryRestartsEveryCount(t *testing.T) {
 	t.Parallel()
-	w, mark := NewWatch(DefaultLeaseTerms()), Mark{1, 9}
+	w, mark := NewWatch(DefaultLeaseTerms()), Mark{Generation: 1, Sequence: 9}
 	for i, origin := range []string{"7/1", "7/2", "7/1"} {
 		now := time.Duration(i) * time.Hour
 		w.In(origin)
@@ -84,9 +84,9 @@ func TestAnotherHistoryRestartsEveryCount(t *testing.T) {
 func TestReplicasCountByThemselves(t *testing.T) {
 	t.Parallel()
 	early, late := NewWatch(DefaultLeaseTerms()), NewWatch(DefaultLeaseTerms())
-	early.Observe("a", Mark{1, 1}, 0)
-	late.Observe("a", Mark{1, 1}, 20*time.Second)
-	if now := 25 * time.Second; !early.RanOut("a", Mark{1, 1}, now) || late.RanOut("a", Mark{1, 1}, now) {
+	early.Observe("a", Mark{Generation: 1, Sequence: 1}, 0)
+	late.Observe("a", Mark{Generation: 1, Sequence: 1}, 20*time.Second)
+	if now := 25 * time.Second; !early.RanOut("a", Mark{Generation: 1, Sequence: 1}, now) || late.RanOut("a", Mark{Generation: 1, Sequence: 1}, now) {
 		t.Fatal("the counts are not their own")
 	}
 }
@@ -95,10 +95,10 @@ func TestReplicasCountByThemselves(t *testing.T) {
 func TestForgottenNodesCountAnew(t *testing.T) {
 	t.Parallel()
 	w := NewWatch(DefaultLeaseTerms())
-	w.Observe("a", Mark{1, 1}, 0)
-	w.Observe("b", Mark{1, 1}, 0)
+	w.Observe("a", Mark{Generation: 1, Sequence: 1}, 0)
+	w.Observe("b", Mark{Generation: 1, Sequence: 1}, 0)
 	w.Forget(func(node string) bool { return node == "b" })
-	if w.RanOut("a", Mark{1, 1}, time.Hour) || !w.RanOut("b", Mark{1, 1}, time.Hour) {
+	if w.RanOut("a", Mark{Generation: 1, Sequence: 1}, time.Hour) || !w.RanOut("b", Mark{Generation: 1, Sequence: 1}, time.Hour) {
 		t.Fatalf("it remembers %+v", w)
 	}
 }
@@ -141,5 +141,32 @@ func TestUnsafeTermsAreRefused(t *testing.T) {
 		if !isSlug(terms.Check(), "lease_terms_unsafe") {
 			t.Errorf("%s: %+v passed", name, terms)
 		}
+	}
+}
+
+// A lease is counted for as long as it was granted, by a replica that grants less, too: one that was configured
+// otherwise, or started anew with another configuration. A shorter grant may not have reached the node, so that it
+// counts only once the longer one ran out.
+func TestALongerGrantIsCountedByAll(t *testing.T) {
+	t.Parallel()
+	short := LeaseTerms{Duration: 3 * time.Second, Margin: time.Second, DriftPercent: 10}
+	w, l := NewWatch(short), NewLease("a")
+	g := registered(t, l, "one")
+	grant := func(sequence int64, lasts time.Duration) {
+		b := beat(g, sequence)
+		b.Grants = lasts
+		must(t, l.Beat(b, at(1)))
+	}
+	grant(1, 15*time.Second)
+	grant(2, 3*time.Second)
+	w.Observe("a", l.Mark(), 0)
+	if end := 17500 * time.Millisecond; w.RanOut("a", l.Mark(), end) || !w.RanOut("a", l.Mark(), end+1) {
+		t.Fatalf("a lease of 15 s, by a margin of 1 s and 10 %%, does not end after %s", end)
+	}
+	must(t, l.Lapse(l.Mark()))
+	grant(3, 3*time.Second)
+	w.Observe("a", l.Mark(), time.Minute)
+	if end := time.Minute + 4300*time.Millisecond; w.RanOut("a", l.Mark(), end) || !w.RanOut("a", l.Mark(), end+1) {
+		t.Fatal("the shorter lease is not counted once the longer one ran out")
 	}
 }

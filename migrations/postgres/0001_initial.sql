@@ -38,7 +38,8 @@ CREATE TABLE relay_node_leases (
     usage_tenants        BIGINT NOT NULL,
     usage_bytes          BIGINT NOT NULL,
     beat_at              BIGINT,
-    registered_at        BIGINT
+    registered_at        BIGINT,
+    lease_granted        BIGINT NOT NULL DEFAULT 0 -- nanoseconds that the node may count its lease
 ) WITH (fillfactor = 50); -- room for a beat to write its row beside the old one, in no index anew
 
 -- Raised for each node that a tenant's placement names, before or after, by each write of that tenant's place or head.

@@ -41,7 +41,8 @@ CREATE TABLE relay_node_leases (
     usage_tenants        INTEGER NOT NULL,
     usage_bytes          INTEGER NOT NULL,
     beat_at              INTEGER,
-    registered_at        INTEGER
+    registered_at        INTEGER,
+    lease_granted        INTEGER NOT NULL DEFAULT 0 -- nanoseconds that the node may count its lease
 ) STRICT, WITHOUT ROWID;
 
 -- Raised for each node that a tenant's placement names, before or after, by each write of that tenant's place or head.

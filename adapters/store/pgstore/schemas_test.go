@@ -107,7 +107,7 @@ const booleans = "'schedulable', 'lapsed', 'recovery', 'ended', 'source_prepared
 var inSQLite = []string{
 	`SELECT 'column', t.name, c.name || ' ' ||
 		CASE WHEN c.type = 'INTEGER' AND c.name IN (` + booleans + `) THEN 'BOOLEAN' ELSE c.type END ||
-		CASE WHEN c."notnull" THEN ' NOT NULL' ELSE '' END
+		CASE WHEN c."notnull" THEN ' NOT NULL' ELSE '' END || CASE WHEN c.dflt_value IS NOT NULL THEN ' with a default' ELSE '' END
 		FROM pragma_table_list AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
 	`SELECT 'key', t.name, (SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info(t.name) WHERE pk > 0 ORDER BY pk))
 		FROM pragma_table_list AS t WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
