@@ -70,6 +70,7 @@ race: unit e2e ## every test with the race detector, without lint
 
 .PHONY: lab
 lab: ## bring up what tests need: a Docker engine and a Postgres image; BERTH_POSTGRES_IMAGE names another one
+	@e2e/lab/tools
 	@e2e/lab/docker
 	@e2e/lab/postgres >/dev/null
 
