@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -41,7 +42,8 @@ func TestPostgres(t *testing.T) {
 		f.set("env", c.env)
 		f.set("database_url", c.url)
 		_, err := f.load(t)
-		all, _ := err.(config.Problems) //nolint:errorlint // what Load returns
+		var all config.Problems
+		_ = errors.As(err, &all)
 		p := about(all, "database_url")
 		if (p != nil) != (c.says != "") || p != nil && !strings.Contains(p.String(), c.says) {
 			t.Errorf("%s in %s: %v, which does not say %q", c.url, c.env, p, c.says)
@@ -87,5 +89,20 @@ func TestPasswordFile(t *testing.T) {
 	f.set("database_url", "sqlite:"+f.path("x.db"))
 	if about(f.problems(t), "database_password_file") == nil {
 		t.Error("a password for a file is taken")
+	}
+}
+
+// A statement may take a while and not as long as a lease, and a replica has connections for everything it does at once.
+func TestPostgresBounds(t *testing.T) {
+	t.Parallel()
+	for setting, values := range map[string][]string{"database_timeout": {"50ms", "16s"}, "database_connections": {"7", "1001"}} {
+		for _, value := range values {
+			f := whole(t)
+			f.set("database_url", "postgres://berth@db.example/berth")
+			f.set(setting, value)
+			if about(f.problems(t), setting) == nil {
+				t.Errorf("%s=%s is taken", setting, value)
+			}
+		}
 	}
 }
