@@ -19,10 +19,14 @@ import (
 type Options struct {
 	Base        string           // https://host[:port], unix:PATH, or http://host[:port] on loopback
 	CA          *x509.CertPool   // who may sign the server's certificate; nil for the system's
-	Certificate *tls.Certificate // the client's own; nil for none
+	Certificate Certificate      // the client's own; nil for none
 	Proof       Proof            // nil for none
 	Timeout     time.Duration    // of a request that does not wait; 0 is 10 s
 }
+
+// Certificate gives the certificate to show; it is asked at each handshake, so that a renewed one needs no new client:
+// CloseIdle makes the next request use it.
+type Certificate func() (*tls.Certificate, error)
 
 // Client sends requests to one server. It is safe for concurrent use. Use New, and Close when done.
 type Client struct {
@@ -54,7 +58,9 @@ func New(o Options) (*Client, error) {
 		c.timeout = defaultTimeout
 	}
 	if o.Certificate != nil {
-		c.transport.TLSClientConfig.Certificates = []tls.Certificate{*o.Certificate}
+		c.transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return o.Certificate()
+		}
 	}
 	if err := c.aim(o.Base); err != nil {
 		return nil, err
@@ -67,6 +73,9 @@ func New(o Options) (*Client, error) {
 
 // Close lets go of idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// CloseIdle lets go of the connections that no request uses; those that follow are made anew.
+func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 
 func (c *Client) aim(base string) error {
 	if path, ok := strings.CutPrefix(base, "unix:"); ok && path != "" {
