@@ -17,11 +17,11 @@ import (
 
 // Options say where a server is and how a client proves who it is.
 type Options struct {
-	Base        string           // https://host[:port], unix:PATH, or http://host[:port] on loopback
-	CA          *x509.CertPool   // who may sign the server's certificate; nil for the system's
-	Certificate Certificate      // the client's own; nil for none
-	Proof       Proof            // nil for none
-	Timeout     time.Duration    // of a request that does not wait; 0 is 10 s
+	Base        string         // https://host[:port], unix:PATH, or http://host[:port] on loopback
+	CA          *x509.CertPool // who may sign the server's certificate; nil for the system's
+	Certificate Certificate    // the client's own; nil for none
+	Proof       Proof          // nil for none
+	Timeout     time.Duration  // of a request that does not wait; 0 is 10 s
 }
 
 // Certificate gives the certificate to show; it is asked at each handshake, so that a renewed one needs no new client:
