@@ -29,7 +29,7 @@ type backoff struct{ tries int }
 
 const (
 	firstRetry = 200 * time.Millisecond
-	lastRetry  = 15 * time.Second
+	lastRetry  = 5 * time.Second
 )
 
 // next is the wait after a failure: at random between half and all of a time that doubles, at least what the answer

@@ -175,10 +175,15 @@ func (k *keeper) use(c *credential) {
 	}
 	k.installed.Store(int64(k.Clock.Elapsed()))
 	k.state.mu.Lock()
+	back := k.state.lost != nil
 	k.state.lost = nil
 	k.state.mu.Unlock()
 	k.tries, k.told = backoff{}, ""
 	k.news.tell()
+	if back {
+		k.renewAll()
+		k.beats.rouse()
+	}
 }
 
 // enrol spends a join token, if there is one that was not spent.

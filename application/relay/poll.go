@@ -49,27 +49,30 @@ func (n *Node) pollSafely(ctx context.Context) {
 func (n *Node) pollAll(ctx context.Context) (err error) {
 	for _, batch := range n.known() {
 		timed, cancel := context.WithTimeout(ctx, n.settings.Timeout)
-		err = cmp.Or(n.poll(timed, batch, 0), err)
+		_, one := n.poll(timed, batch, 0)
+		err = cmp.Or(one, err)
 		cancel()
 	}
 	return err
 }
 
-// poll asks once. The ages of what it confirms count from before it was sent (A6).
-func (n *Node) poll(ctx context.Context, batch []authority.Known, wait time.Duration) error {
+// poll asks once, and says of how many tenants a full snapshot is due. The ages of what it confirms count from before it
+// was sent (A6).
+func (n *Node) poll(ctx context.Context, batch []authority.Known, wait time.Duration) (due int, err error) {
 	sent := n.Clock.Elapsed()
 	differing, err := n.Authority.Authorizations.Poll(ctx, batch, wait)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	n.counts.polls.Add(1)
-	for _, id := range n.learn(batch, differing, sent) {
+	anew := n.learn(batch, differing, sent)
+	for _, id := range anew {
 		n.queue.add(id, 0)
 	}
 	if len(differing) > 0 {
 		n.fence.rouse()
 	}
-	return nil
+	return len(anew), nil
 }
 
 // learn takes a poll's answer, and returns the tenants of which a full snapshot is due.
@@ -165,16 +168,7 @@ func (n *Node) newsRound(ctx context.Context, batches [][]authority.Known) {
 	for _, batch := range batches {
 		all.Go(func() {
 			defer end()
-			var tries backoff
-			for n.newsOf(round, batch) {
-				sent := n.Clock.Elapsed()
-				timed, cancel := context.WithTimeout(round, n.settings.Wait+requestTimeout)
-				err := n.poll(timed, batch, n.settings.Wait)
-				cancel()
-				if round.Err() != nil || err != nil && !n.failed(round, "hints", err, sent, &tries) {
-					return
-				}
-			}
+			n.newsOfBatch(round, batch)
 		})
 	}
 	all.Go(func() {
@@ -182,6 +176,30 @@ func (n *Node) newsRound(ctx context.Context, batches [][]authority.Known) {
 		end()
 	})
 	all.Wait()
+}
+
+func (n *Node) newsOfBatch(round context.Context, batch []authority.Known) {
+	var failures, answers backoff
+	for n.newsOf(round, batch) {
+		sent := n.Clock.Elapsed()
+		timed, cancel := context.WithTimeout(round, n.settings.Wait+requestTimeout)
+		due, err := n.poll(timed, batch, n.settings.Wait)
+		cancel()
+		switch {
+		case round.Err() != nil:
+			return
+		case err != nil:
+			if !n.failed(round, "hints", err, sent, &failures) {
+				return
+			}
+		case due == 0:
+			failures, answers = backoff{}, backoff{}
+		default: // until the snapshots are there each poll would be answered at once
+			if !n.pause(round, answers.next(n.chance, nil, time.Second), nil) {
+				return
+			}
+		}
+	}
 }
 
 // newsOf brings a batch up to what is known by now. It is false once the round is over, and where a tenant is held no more.
