@@ -1,19 +1,21 @@
-package config
+package settings
 
 import (
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
 // Show writes the effective configuration, a setting a line with where its value came from, and no secret.
-func (l *Loaded) Show(w io.Writer) error {
+func (l *Loaded[C]) Show(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range settings() {
-		value := show(s.of(&l.Config))
+	values := reflect.ValueOf(l.Values)
+	for _, s := range l.fields {
+		value := show(s.of(values))
 		if strings.HasSuffix(s.key, "_url") {
 			value = redacted(value)
 		}
@@ -32,7 +34,7 @@ func redacted(text string) string {
 		return opaque(text, scheme)
 	}
 	u, err := url.Parse(text)
-	if err != nil || cutShort(text) {
+	if err != nil || CutShort(text) {
 		return scheme + "://…"
 	}
 	harmless := []string{"sslmode", "application_name", "connect_timeout", "pool_max_conns", "region", "endpoint"}
@@ -46,9 +48,9 @@ func redacted(text string) string {
 	return u.Redacted()
 }
 
-// cutShort says whether an @ stands behind the host of a URL: it is that of a password of which a sign that is not
+// CutShort says whether an @ stands behind the host of a URL: it is that of a password of which a sign that is not
 // written as %XX ended the host before, so that a part of it stands where nobody looks for one.
-func cutShort(text string) bool {
+func CutShort(text string) bool {
 	_, rest, _ := strings.Cut(text, "://")
 	host := strings.IndexAny(rest, "/?#")
 	return host >= 0 && strings.Contains(rest[host:], "@")

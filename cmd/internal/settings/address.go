@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"net"
@@ -12,6 +12,9 @@ import (
 
 // Address is where a listener listens: network tcp and host:port, or network unix and the path of a socket.
 type Address struct{ Network, Value string }
+
+// Off is the address of a listener that is not to be.
+const Off = "off"
 
 // longestSocket is the longest path that every system takes for a socket, less what a replacement's name adds.
 const longestSocket = 90
@@ -54,8 +57,8 @@ func (a Address) Local() bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// portOf is ":port" of a TCP address, and empty for anything else.
-func portOf(text string) string {
+// PortOf is ":port" of a TCP address, and empty for anything else.
+func PortOf(text string) string {
 	a, err := ParseAddress(text)
 	if err != nil || a.Network != "tcp" {
 		return ""

@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"reflect"
@@ -7,44 +7,41 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const envPrefix = "BERTH_"
-
-// setting is one field of Config.
-type setting struct {
+// field is one setting: one field of the struct.
+type field struct {
 	key   string
 	usage string
 	index int
 }
 
-// settings are all fields of Config, in its order.
-func settings() []setting {
-	t := reflect.TypeFor[Config]()
-	out := make([]setting, 0, t.NumField())
+// fields are all settings of a struct, in its order.
+func fields(t reflect.Type) []field {
+	out := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
-		out = append(out, setting{key: tag.Get("koanf"), usage: tag.Get("usage"), index: i})
+		out = append(out, field{key: tag.Get("koanf"), usage: tag.Get("usage"), index: i})
 	}
 	return out
 }
 
 // env is the setting's environment variable.
-func (s setting) env() string { return envPrefix + strings.ToUpper(s.key) }
+func (s field) env(prefix string) string { return prefix + strings.ToUpper(s.key) }
 
 // flag is the setting's flag, without its dashes.
-func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
+func (s field) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
 
-// of is the setting's field.
-func (s setting) of(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().Field(s.index) }
+// of is the setting's value in a struct.
+func (s field) of(v reflect.Value) reflect.Value { return v.Field(s.index) }
 
 // AddFlags gives a command a flag for every setting, and --config for the file. They take any text: what is no value is
 // told together with everything else that is wrong.
-func AddFlags(flags *pflag.FlagSet) {
+func (p Program[C]) AddFlags(flags *pflag.FlagSet) {
 	flags.String("config", "", "YAML `file` of settings")
-	defaults := Default()
-	for _, s := range settings() {
-		flags.Var(&text{of: kindName(s.of(&defaults))}, s.flag(), s.usage)
+	defaults := reflect.ValueOf(p.Default())
+	for _, s := range p.fields() {
+		flags.Var(&text{of: kindName(s.of(defaults))}, s.flag(), s.usage)
 		f := flags.Lookup(s.flag())
-		f.DefValue = show(s.of(&defaults))
+		f.DefValue = show(s.of(defaults))
 		if f.Value.Type() == "bool" {
 			f.NoOptDefVal = "true"
 		}

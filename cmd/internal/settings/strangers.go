@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"slices"
@@ -7,15 +7,15 @@ import (
 
 // strangers tells of environment variables that look like settings and are none. They are not refused: other programs
 // of Berth have theirs, and Kubernetes puts variables of such names into every pod beside a service named berth.
-func (s Sources) strangers() []string {
-	known := byEnv()
+func (r reader) strangers() []string {
+	known := r.byEnv()
 	var out []string
-	for _, pair := range s.Environ {
+	for _, pair := range r.Environ {
 		name, _, _ := strings.Cut(pair, "=")
-		if _, ok := known[name]; ok || !strings.HasPrefix(name, envPrefix) || others(name) {
+		if _, ok := known[name]; ok || !strings.HasPrefix(name, r.prefix) || r.foreign(name) {
 			continue
 		}
-		if cure := nearest(strings.ToLower(strings.TrimPrefix(name, envPrefix))); cure != "" {
+		if cure := r.nearest(strings.ToLower(strings.TrimPrefix(name, r.prefix))); cure != "" {
 			out = append(out, name+" is no setting; "+cure)
 		}
 	}
@@ -23,19 +23,17 @@ func (s Sources) strangers() []string {
 	return out
 }
 
-func others(name string) bool {
-	for _, prefix := range []string{"BERTH_INGRESS_", "BERTH_RELAY_", "BERTH_AGENT_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{"BERTH_CONFIG", "BERTH_URL", "BERTH_TOKEN"}, name)
+// foreign says whether a variable is known to belong to somebody else.
+func (r reader) foreign(name string) bool {
+	return name == r.prefix+"CONFIG" || slices.ContainsFunc(r.others, func(other string) bool {
+		return name == other || strings.HasSuffix(other, "_") && strings.HasPrefix(name, other)
+	})
 }
 
 // nearest suggests the setting that a mistyped name is closest to; empty where none is close.
-func nearest(key string) string {
+func (r reader) nearest(key string) string {
 	best, least := "", 3
-	for _, s := range settings() {
+	for _, s := range r.fields {
 		if d := distance(key, s.key); d < least {
 			best, least = s.key, d
 		}

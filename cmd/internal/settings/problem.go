@@ -1,4 +1,4 @@
-package config
+package settings
 
 import (
 	"fmt"
@@ -48,42 +48,43 @@ func (p Problem) String() string {
 	return out
 }
 
-// findings collects problems; a setting of which one was found is not complained of twice in the same words.
-type findings struct {
+// Findings collects problems; a setting of which one was found is not complained of twice in the same words.
+type Findings struct {
 	all    Problems
 	origin map[string]string
 }
 
-func (f *findings) add(key, detail, cure string) {
+// Add says what is wrong with a setting, empty for none in particular, and what would cure it where that is known.
+func (f *Findings) Add(key, detail, cure string) {
 	p := Problem{Key: key, Source: f.origin[key], Detail: detail, Cure: cure}
 	if !slices.Contains(f.all, p) {
 		f.all = append(f.all, p)
 	}
 }
 
-// take adds what a check of another package found. Its fields are translated to settings by name.
-func (f *findings) take(err error, key func(field string) string) {
+// Take adds what a check of another package found. Its fields are translated to settings by name.
+func (f *Findings) Take(err error, key func(field string) string) {
 	e, ok := fault.As(err)
 	if !ok {
 		return
 	}
 	if len(e.Errors) == 0 {
-		f.add(key(e.Field), e.Detail, e.Cure)
+		f.Add(key(e.Field), e.Detail, e.Cure)
 	}
 	for _, part := range e.Errors {
-		f.add(key(part.Field), part.Detail, part.Cure)
+		f.Add(key(part.Field), part.Detail, part.Cure)
 	}
 }
 
-// has says whether a problem of the setting is known already.
-func (f *findings) has(key string) bool {
+// Has says whether a problem of the setting is known already.
+func (f *Findings) Has(key string) bool {
 	return slices.ContainsFunc(f.all, func(p Problem) bool { return p.Key == key })
 }
 
 // sorted orders what was found as the settings are, what concerns none of them first.
-func (f *findings) sorted() Problems {
+func (f *Findings) sorted(fields []field) Problems {
 	place := map[string]int{}
-	for i, s := range settings() {
+	for i, s := range fields {
 		place[s.key] = i + 1
 	}
 	slices.SortStableFunc(f.all, func(a, b Problem) int { return place[a.Key] - place[b.Key] })
