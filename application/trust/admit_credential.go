@@ -20,8 +20,8 @@ type AdmitCredentialRequest struct {
 // AdmitCredential admits a certificate for a node as prepared; its first use makes it current (I5). Admitting it again
 // changes nothing. The chain to the CA is not looked at here: the ingress is the one that verifies it.
 //
-// Faults: Invalid certificate_malformed, certificate_kind, certificate_key_weak, certificate_signature_weak,
-// certificate_expired, certificate_life_too_long, certificate_names, certificate_of_another_node; NotFound
+// Faults: those of identity.ReadNodeCertificate, where a name that is no node's is certificate_of_another_node; Invalid
+// certificate_expired, certificate_life_too_long, certificate_of_another_node; NotFound
 // node_not_found; Conflict node_retired; AlreadyExists credential_exists.
 func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) (identity.CredentialRecord, error) {
 	cert, err := readCertificate(in.Certificate, t.Settings.CertificateLife, t.Clock.Now())
@@ -34,11 +34,11 @@ func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) 
 		if err != nil {
 			return err
 		}
-		if cert.name != id.String() {
+		if cert.SPIFFEID != id {
 			return certificateFault("certificate_of_another_node", "its SPIFFE id is not %s", id)
 		}
 		admission := identity.Admission{
-			SPIFFEID: id, Fingerprint: cert.fingerprint, IssuedAt: cert.notBefore, ExpiresAt: cert.notAfter,
+			SPIFFEID: id, Fingerprint: cert.Fingerprint, IssuedAt: cert.NotBefore, ExpiresAt: cert.NotAfter,
 			AdmittedBy: "operator/" + in.Actor.ID,
 		}
 		out, err = w.admit(ctx, in.Node, admission)

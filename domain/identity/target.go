@@ -16,7 +16,7 @@ const MaxTarget = 4096
 // decoded, and no escape of a control character. In the path an escape never stands for a character that needs none
 // (so that "%2e" is refused) nor for one that would split it: / \ % ? # ;.
 //
-// The raw text is judged, not a parsed form. testdata/targets.txt holds the corpus that every listener is tested with.
+// The raw text is judged, not a parsed form. Package targets holds the corpus that every listener is tested with.
 func CheckTarget(raw string) error {
 	if f := checkTarget(raw); f != nil {
 		return f

@@ -2,62 +2,34 @@ package identity_test
 
 import (
 	"net/url"
-	"os"
 	"path"
-	"strconv"
 	"strings"
 	"testing"
 
 	"berth/domain/fault"
 	"berth/domain/identity"
+	"berth/domain/identity/targets"
 )
-
-type verdict struct {
-	accept bool
-	target string
-}
-
-func targets(t testing.TB) []verdict {
-	t.Helper()
-	text, err := os.ReadFile("testdata/targets.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []verdict
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		word, literal, _ := strings.Cut(line, "\t")
-		target, err := strconv.Unquote(literal)
-		if err != nil || word != "accept" && word != "refuse" {
-			t.Fatalf("line %q: %v", line, err)
-		}
-		out = append(out, verdict{accept: word == "accept", target: target})
-	}
-	return out
-}
 
 // The kept corpus is judged as it says (I2).
 func TestTargetCorpus(t *testing.T) {
 	t.Parallel()
 	accepted, refused := 0, 0
-	for _, v := range targets(t) {
-		err := identity.CheckTarget(v.target)
-		if v.accept {
+	for _, v := range targets.All() {
+		err := identity.CheckTarget(v.Text)
+		if v.Accept {
 			accepted++
 			if err != nil {
-				t.Errorf("%q: %v", v.target, err)
+				t.Errorf("%q: %v", v.Text, err)
 			}
 			continue
 		}
 		refused++
 		if fault.SlugOf(err) != "target_ambiguous" || fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%q: accepted or wrongly refused: %v", v.target, err)
+			t.Errorf("%q: accepted or wrongly refused: %v", v.Text, err)
 		}
 	}
-	if accepted < 15 || refused < 80 {
+	if accepted < 25 || refused < 135 {
 		t.Errorf("the corpus lost lines: %d accepted, %d refused", accepted, refused)
 	}
 }
@@ -73,8 +45,8 @@ func TestTargetLength(t *testing.T) {
 // Whatever is accepted means the same to a parser that decodes and to one that does not: it comes back unchanged, and
 // its decoded path is clean, with the same number of segments.
 func FuzzCheckTarget(f *testing.F) {
-	for _, v := range targets(f) {
-		f.Add(v.target)
+	for _, v := range targets.All() {
+		f.Add(v.Text)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		if identity.CheckTarget(raw) != nil {
