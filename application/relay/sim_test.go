@@ -336,7 +336,7 @@ func simulate(t *testing.T, seed uint64, r rules) (w *world) {
 func TestSimulatedNodes(t *testing.T) {
 	t.Parallel()
 	var total tally
-	for seed := range seeds(60) {
+	for seed := range seeds(40) {
 		w := simulate(t, uint64(seed), rules{})
 		if w.bad != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, w.bad, w.tail())
