@@ -208,12 +208,14 @@ func TestSettingsGiveSoundWindows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := trust.DefaultSettings(domain)
-		draw := func(label string, most time.Duration) time.Duration {
-			return time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, label))
+		draw := func(label string, least, most time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, label))
 		}
-		s.NodeLife, s.CAPublishAhead, s.CASignFor = draw("life", 8*day), draw("ahead", 100*day), draw("sign", 400*day)
-		if s.Check() != nil {
-			return
+		s.NodeLife = draw("life", 5*time.Minute, 7*day)
+		s.CAPublishAhead = draw("ahead", s.NodeLife, 90*day)
+		s.CASignFor = draw("sign", 2*s.CAPublishAhead+time.Second, 10*365*day)
+		if err := s.Check(); err != nil {
+			t.Fatalf("%+v: %v", s, err)
 		}
 		if err := s.WindowsOf(identity.KeyForCA).Check(s.NodeLife); err != nil {
 			t.Fatalf("%+v: %v", s, err)
