@@ -95,7 +95,7 @@ func TestClientCertificates(t *testing.T) {
 		"ed25519":            {key(edwards), ""},
 		"P-384":              {key(p384), ""},
 		"intermediate":       {intermediate.issue(t, nodeTemplate(n1)), ""},
-		"none":               {nil, "handshake_failed"},
+		"none":               {nil, "certificate_required"},
 		"another CA":         {other.issue(t, nodeTemplate(n1)), "certificate_untrusted"},
 		"self-signed":        {&tls.Certificate{Certificate: [][]byte{self.cert.Raw}, PrivateKey: self.key}, "certificate_names"},
 		"without its chain":  {bare.issue(t, nodeTemplate(n1)), "certificate_untrusted"},
@@ -133,9 +133,9 @@ func TestClientCertificates(t *testing.T) {
 		"any use":            {w.ca.issue(t, changed(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })), "certificate_kind"},
 		"no use":             {w.ca.issue(t, changed(func(c *x509.Certificate) { c.ExtKeyUsage = nil })), "certificate_kind"},
 		"no digital signing": {w.ca.issue(t, changed(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement })), "certificate_kind"},
-		"RSA-1024":           {key(weak), ""},
+		"RSA-1024":           {key(weak), "certificate_key_weak"},
 		"RSA-2048":           {key(big), "certificate_key_weak"},
-		"P-224":              {key(p224), ""},
+		"P-224":              {key(p224), "certificate_required"},
 		"the ingress's own":  {w.ca.issue(t, serverTemplate()), "certificate_names"},
 	} {
 		arrived, counted := len(w.back.all()), w.count("berth_ingress_handshake_failures_total", c.reason)
