@@ -245,6 +245,25 @@ func TestClientGone(t *testing.T) {
 	eventually(t, "it is logged", func() bool { return strings.Count(w.log.String(), "slug=client_gone") == 2 })
 }
 
+// A client that closes its half while it waits is taken for gone, and is not told of a success that is none.
+func TestHalfClosed(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	c := w.as("n1")
+	asked := make(chan struct{})
+	w.back.answers(func(b net.Conn, _ arrived) bool {
+		close(asked)
+		_, _ = b.Read(make([]byte, 1))
+		return false
+	})
+	c.write(post("{}", "Content-Length: 2"))
+	<-asked
+	must(t, c.CloseWrite())
+	if a, err := c.read(); err == nil {
+		t.Errorf("answered %d", a.StatusCode)
+	}
+}
+
 // A replica that is away is left out; the others answer, and each gets its share.
 func TestSeveralReplicas(t *testing.T) {
 	t.Parallel()
