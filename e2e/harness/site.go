@@ -14,9 +14,6 @@ import (
 	"berth/e2e/lab"
 )
 
-// Region is where the nodes of a site are.
-const Region = "eu"
-
 // TrustDomain is that of every server here.
 const TrustDomain = "berth.test"
 
@@ -48,8 +45,6 @@ func NewSite(tb testing.TB, settings ...string) *Site {
 	s.Enroll = newTap(tb, p.server, at, p.server.trusting(ServerName))
 	s.CAFile = filepath.Join(s.temp(), "ca.pem")
 	must(tb, os.WriteFile(s.CAFile, []byte(p.server.pem.chain), 0o600))
-	_, err := s.Operator().CreateRegion(tb.Context(), contract.NewRegion{ID: Region, Origin: "https://eu.berth.test"})
-	must(tb, err)
 	s.Ingress = s.newIngress()
 	s.Ingress.Start()
 	return s
@@ -135,14 +130,42 @@ func (s *Site) Credentials(id string) map[string]contract.Credential {
 	return by
 }
 
-// NewTenant makes a tenant and waits until it is placed.
-func (s *Site) NewTenant(id string) contract.Tenant {
+// In is the site as another test uses it, at the same time as others or after them.
+func (s *Site) In(tb testing.TB) *Site {
+	other, plan := *s, *s.Plan
+	other.Plan = &plan
+	plan.tb = tb
+	other.Replicas = nil
+	for _, r := range s.Replicas {
+		same := *r
+		same.t = tb
+		other.Replicas = append(other.Replicas, &same)
+	}
+	return &other
+}
+
+// NewRegion makes a region.
+func (s *Site) NewRegion(id string) {
 	s.tb.Helper()
-	t, err := s.Operator().CreateTenant(s.tb.Context(), contract.NewTenant{ID: id, HomeRegion: Region})
+	_, err := s.Operator().CreateRegion(s.tb.Context(), contract.NewRegion{ID: id, Origin: "https://" + id + ".berth.test"})
+	must(s.tb, err)
+}
+
+// Tenant is a tenant as an operator sees it.
+func (s *Site) Tenant(id string) contract.Tenant {
+	s.tb.Helper()
+	t, err := s.Operator().Tenant(s.tb.Context(), id)
+	must(s.tb, err)
+	return t
+}
+
+// NewTenant makes a tenant in a region and waits until it is placed.
+func (s *Site) NewTenant(id, region string) contract.Tenant {
+	s.tb.Helper()
+	t, err := s.Operator().CreateTenant(s.tb.Context(), contract.NewTenant{ID: id, HomeRegion: region})
 	must(s.tb, err)
 	s.Replicas[0].Eventually("the tenant is placed", func() bool {
-		t, err = s.Operator().Tenant(s.tb.Context(), id)
-		must(s.tb, err)
+		t = s.Tenant(id)
 		return t.Placement != nil
 	})
 	return t
