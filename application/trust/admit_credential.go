@@ -8,6 +8,7 @@ import (
 	"berth/domain/fault"
 	"berth/domain/identity"
 	"berth/domain/placement"
+	"berth/ports/store"
 )
 
 // AdmitCredentialRequest is a node certificate that a CA outside Berth issued.
@@ -30,7 +31,7 @@ func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) 
 	}
 	var out identity.CredentialRecord
 	err = t.commit(ctx, in.Actor, func(ctx context.Context, w *work) error {
-		id, err := t.nodeIdentity(ctx, w, in.Node)
+		id, err := t.nodeIdentity(ctx, w.Roles, in.Node)
 		if err != nil {
 			return err
 		}
@@ -51,8 +52,8 @@ func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) 
 }
 
 // nodeIdentity is the SPIFFE id that a node's certificates must name.
-func (t *Trust) nodeIdentity(ctx context.Context, w *work, node string) (identity.SPIFFEID, error) {
-	n, err := w.Nodes.Get(ctx, node)
+func (t *Trust) nodeIdentity(ctx context.Context, r *store.Roles, node string) (identity.SPIFFEID, error) {
+	n, err := r.Nodes.Get(ctx, node)
 	if err != nil {
 		return identity.SPIFFEID{}, err
 	}
@@ -81,5 +82,6 @@ func (w *work) admit(ctx context.Context, node string, a identity.Admission) (id
 	}
 	return out, w.note(ctx, "credential.admitted", "node/"+node, map[string]string{
 		"fingerprint": a.Fingerprint, "spiffe_id": out.SPIFFEID, "expires_at": out.ExpiresAt.Format(time.RFC3339),
+		"admitted_by": a.AdmittedBy,
 	})
 }
