@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,6 +60,7 @@ func newTap(tb testing.TB, own credentials, to func() string, upstream *tls.Conf
 	t.server = httptest.NewUnstartedServer(http.HandlerFunc(t.serve))
 	t.server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own.cert}, ClientAuth: tls.RequestClientCert}
 	t.server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes that a killed process leaves
+	t.server.Listener = honest{t.server.Listener, t}
 	t.server.StartTLS()
 	tb.Cleanup(func() {
 		end()
@@ -68,6 +70,33 @@ func newTap(tb testing.TB, own credentials, to func() string, upstream *tls.Conf
 	})
 	return t
 }
+
+// honest ends a connection at once where there is nobody to carry it on to, as if nobody listened.
+type honest struct {
+	net.Listener
+	tap *Tap
+}
+
+// Accept returns the next connection that can be carried on.
+func (l honest) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		far, err := net.DialTimeout("tcp", l.tap.to(), time.Second)
+		if err == nil {
+			return c, far.Close()
+		}
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+}
+
+// Sever ends every connection, as the death of the process behind it does.
+func (t *Tap) Sever() { t.server.CloseClientConnections() }
 
 // URL is its base URL.
 func (t *Tap) URL() string { return t.server.URL }

@@ -1,7 +1,6 @@
 package nodes_test
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strings"
 	"sync"
@@ -87,21 +86,6 @@ func (w *world) moveKilling(victim *harness.Relay, tenant string, target *harnes
 // reports matches a node's report of a step: whose it is stands in what the ingress asserts.
 func reports(node, step string) func(*http.Request, []byte) bool {
 	return func(r *http.Request, _ []byte) bool {
-		return strings.HasSuffix(r.URL.Path, "/"+step) && strings.HasSuffix(asserted(r), "/"+node)
+		return strings.HasSuffix(r.URL.Path, "/"+step) && strings.HasSuffix(harness.Asserted(r, "spiffe"), "/"+node)
 	}
-}
-
-// asserted is the SPIFFE id that the ingress asserts.
-func asserted(r *http.Request) string {
-	parts := strings.Split(r.Header.Get(contract.HeaderAssertion), ".")
-	if len(parts) != 3 {
-		return ""
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return ""
-	}
-	_, rest, _ := strings.Cut(string(payload), `"spiffe":"`)
-	id, _, _ := strings.Cut(rest, `"`)
-	return id
 }

@@ -16,7 +16,7 @@ func TestNodes(t *testing.T) {
 	} {
 		t.Run(region, func(t *testing.T) {
 			t.Parallel()
-			scenario(t, open(t, site, region))
+			scenario(t, open(t, site.In(t), region))
 		})
 	}
 }

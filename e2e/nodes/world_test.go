@@ -19,13 +19,16 @@ type world struct {
 
 func open(t *testing.T, site *harness.Site, region string) *world {
 	t.Helper()
-	w := &world{site.In(t), t, region}
+	w := &world{site, t, region}
 	w.NewRegion(region)
 	return w
 }
 
 // relay defines a node of this region, which does not run yet.
-func (w *world) relay(id string) *harness.Relay { w.t.Helper(); return w.Relay(w.region+"-"+id, w.region) }
+func (w *world) relay(id string) *harness.Relay {
+	w.t.Helper()
+	return w.Relay(w.region+"-"+id, w.region)
+}
 
 // serving starts a node and gives it the tenant that it may write for.
 func (w *world) serving(id string) (r *harness.Relay, tenant string) {
