@@ -12,9 +12,15 @@ import (
 type DebugTenant struct {
 	Tenant     string `json:"tenant"`
 	Generation int64  `json:"generation"`
-	Write      bool   `json:"write"`
-	Why        string `json:"why"`
+	Write      bool   `json:"may_write"`
+	Denied     struct {
+		Slug string `json:"slug"`
+	} `json:"write_denied"`
+	Copy string `json:"copy"`
 }
+
+// Why is the slug of why the node may not write; empty where it may.
+func (d DebugTenant) Why() string { return d.Denied.Slug }
 
 // Debug is the node's debug page, by tenant. The error is of a page that can not be had.
 func (r *Relay) Debug(ctx context.Context) (map[string]DebugTenant, error) {

@@ -49,8 +49,8 @@ func cutOff(t *testing.T, w *world) {
 			t.Error("it may write, and the control plane has counted its lease out")
 		case !s.Debug.Write:
 			denied = true
-			if s.Debug.Why != "lease_run_out" {
-				t.Errorf("it denies for %q", s.Debug.Why)
+			if s.Debug.Why() != "lease_run_out" {
+				t.Errorf("it denies for %q", s.Debug.Why())
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func stoppedLongerThanItsLease(t *testing.T, w *world) {
 	}()
 	<-asked
 	r.Unpause()
-	if got := <-first; got.Write || got.Why == "" {
+	if got := <-first; got.Write || got.Why() == "" {
 		t.Errorf("its first answer is %+v", got)
 	}
 	r.Within(patience, "it may write again", func() bool { return r.MayWrite(tenant) })

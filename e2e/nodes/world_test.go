@@ -72,7 +72,7 @@ func why(r *harness.Relay, tenant string) string {
 	case all[tenant].Write:
 		return ""
 	}
-	return all[tenant].Why
+	return all[tenant].Why()
 }
 
 func private(t *testing.T, path string) {
