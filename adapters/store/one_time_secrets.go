@@ -21,6 +21,7 @@ type secretRow struct {
 	CreatedAt instant `bun:"created_at"`
 	ExpiresAt instant `bun:"expires_at"`
 	UsedAt    instant `bun:"used_at"`
+	UsedBy    []byte  `bun:"used_by"` // NULL for nobody
 }
 
 func secretTable() table[*identity.OneTimeSecret, secretRow] {
@@ -28,9 +29,13 @@ func secretTable() table[*identity.OneTimeSecret, secretRow] {
 		thing: "secret", key: "hash",
 		row: always(func(v *identity.OneTimeSecret) secretRow {
 			r := v.Record()
+			var usedBy []byte
+			if r.UsedBy != [32]byte{} {
+				usedBy = r.UsedBy[:]
+			}
 			return secretRow{
 				Hash: hex.EncodeToString(r.Hash[:]), ID: r.ID, Purpose: string(r.Purpose), Subject: r.Subject, Grants: r.Grants,
-				CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt), UsedAt: instant(r.UsedAt),
+				CreatedAt: instant(r.CreatedAt), ExpiresAt: instant(r.ExpiresAt), UsedAt: instant(r.UsedAt), UsedBy: usedBy,
 			}
 		}),
 		value: secretRow.value,
@@ -43,9 +48,16 @@ func (r secretRow) value() (*identity.OneTimeSecret, error) {
 		return nil, err
 	}
 	hash, err := bytes32(text)
+	if err != nil {
+		return nil, err
+	}
+	var usedBy [32]byte
+	if len(r.UsedBy) > 0 {
+		usedBy, err = bytes32(r.UsedBy)
+	}
 	return identity.RestoreOneTimeSecret(identity.OneTimeSecretRecord{
 		ID: r.ID, Hash: hash, Purpose: identity.SecretPurpose(r.Purpose), Subject: r.Subject, Grants: r.Grants,
-		CreatedAt: time.Time(r.CreatedAt), ExpiresAt: time.Time(r.ExpiresAt), UsedAt: time.Time(r.UsedAt),
+		CreatedAt: time.Time(r.CreatedAt), ExpiresAt: time.Time(r.ExpiresAt), UsedAt: time.Time(r.UsedAt), UsedBy: usedBy,
 	}), err
 }
 

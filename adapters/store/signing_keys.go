@@ -15,6 +15,7 @@ type signingKeyRow struct {
 	KID         string  `bun:"kid,pk"`
 	Purpose     string  `bun:"purpose"`
 	PublicKey   []byte  `bun:"public_key"`
+	Certificate []byte  `bun:"certificate"` // NULL for none
 	Ref         string  `bun:"private_key_ref"`
 	State       string  `bun:"state"`
 	NotBefore   instant `bun:"not_before"`
@@ -30,15 +31,17 @@ func signingKeyTable() table[*identity.SigningKey, signingKeyRow] {
 		row: always(func(v *identity.SigningKey) signingKeyRow {
 			r := v.Record()
 			return signingKeyRow{
-				KID: r.KID, Purpose: string(r.Purpose), PublicKey: append([]byte{}, r.PublicKey...), Ref: r.Ref, State: string(r.State),
+				KID: r.KID, Purpose: string(r.Purpose), PublicKey: append([]byte{}, r.PublicKey...),
+				Certificate: append([]byte(nil), r.Certificate...), Ref: r.Ref, State: string(r.State),
 				NotBefore: instant(r.NotBefore), SignUntil: instant(r.SignUntil), VerifyUntil: instant(r.VerifyUntil),
 				CreatedAt: instant(r.CreatedAt), EndedAt: instant(r.EndedAt),
 			}
 		}),
 		value: always(func(r signingKeyRow) *identity.SigningKey {
 			return identity.RestoreSigningKey(identity.SigningKeyRecord{
-				KID: r.KID, Purpose: identity.KeyPurpose(r.Purpose), PublicKey: append([]byte{}, r.PublicKey...), Ref: r.Ref,
-				State: identity.KeyState(r.State), NotBefore: time.Time(r.NotBefore), SignUntil: time.Time(r.SignUntil),
+				KID: r.KID, Purpose: identity.KeyPurpose(r.Purpose), PublicKey: append([]byte{}, r.PublicKey...),
+				Certificate: append([]byte(nil), r.Certificate...), Ref: r.Ref, State: identity.KeyState(r.State),
+				NotBefore: time.Time(r.NotBefore), SignUntil: time.Time(r.SignUntil),
 				VerifyUntil: time.Time(r.VerifyUntil), CreatedAt: time.Time(r.CreatedAt), EndedAt: time.Time(r.EndedAt),
 			})
 		}),

@@ -8,6 +8,7 @@ import (
 	"berth/domain/fault"
 	"berth/domain/identity"
 	"berth/domain/placement"
+	"berth/ports/store"
 )
 
 // AdmitCredentialRequest is a node certificate that a CA outside Berth issued.
@@ -20,8 +21,8 @@ type AdmitCredentialRequest struct {
 // AdmitCredential admits a certificate for a node as prepared; its first use makes it current (I5). Admitting it again
 // changes nothing. The chain to the CA is not looked at here: the ingress is the one that verifies it.
 //
-// Faults: Invalid certificate_malformed, certificate_kind, certificate_key_weak, certificate_signature_weak,
-// certificate_expired, certificate_life_too_long, certificate_names, certificate_of_another_node; NotFound
+// Faults: those of identity.ReadNodeCertificate, where a name that is no node's is certificate_of_another_node; Invalid
+// certificate_expired, certificate_life_too_long, certificate_of_another_node; NotFound
 // node_not_found; Conflict node_retired; AlreadyExists credential_exists.
 func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) (identity.CredentialRecord, error) {
 	cert, err := readCertificate(in.Certificate, t.Settings.CertificateLife, t.Clock.Now())
@@ -30,15 +31,15 @@ func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) 
 	}
 	var out identity.CredentialRecord
 	err = t.commit(ctx, in.Actor, func(ctx context.Context, w *work) error {
-		id, err := t.nodeIdentity(ctx, w, in.Node)
+		id, err := t.nodeIdentity(ctx, w.Roles, in.Node)
 		if err != nil {
 			return err
 		}
-		if cert.name != id.String() {
+		if cert.SPIFFEID != id {
 			return certificateFault("certificate_of_another_node", "its SPIFFE id is not %s", id)
 		}
 		admission := identity.Admission{
-			SPIFFEID: id, Fingerprint: cert.fingerprint, IssuedAt: cert.notBefore, ExpiresAt: cert.notAfter,
+			SPIFFEID: id, Fingerprint: cert.Fingerprint, IssuedAt: cert.NotBefore, ExpiresAt: cert.NotAfter,
 			AdmittedBy: "operator/" + in.Actor.ID,
 		}
 		out, err = w.admit(ctx, in.Node, admission)
@@ -51,8 +52,8 @@ func (t *Trust) AdmitCredential(ctx context.Context, in AdmitCredentialRequest) 
 }
 
 // nodeIdentity is the SPIFFE id that a node's certificates must name.
-func (t *Trust) nodeIdentity(ctx context.Context, w *work, node string) (identity.SPIFFEID, error) {
-	n, err := w.Nodes.Get(ctx, node)
+func (t *Trust) nodeIdentity(ctx context.Context, r *store.Roles, node string) (identity.SPIFFEID, error) {
+	n, err := r.Nodes.Get(ctx, node)
 	if err != nil {
 		return identity.SPIFFEID{}, err
 	}
@@ -81,5 +82,6 @@ func (w *work) admit(ctx context.Context, node string, a identity.Admission) (id
 	}
 	return out, w.note(ctx, "credential.admitted", "node/"+node, map[string]string{
 		"fingerprint": a.Fingerprint, "spiffe_id": out.SPIFFEID, "expires_at": out.ExpiresAt.Format(time.RFC3339),
+		"admitted_by": a.AdmittedBy,
 	})
 }

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"berth/domain/audit"
@@ -9,15 +10,14 @@ import (
 )
 
 // KeepKeys makes, activates and ends keys as their windows say (I6); at the very start it makes the first, active at
-// once. It runs at least twice in Windows.PublishAhead. Any number of replicas may run it at once: one active key comes
+// once. Keys are those of device tokens and, where the control plane has a CA of its own, the CA's. It runs at least twice in Windows.PublishAhead. Any number of replicas may run it at once: one active key comes
 // of it. Where the signing service is away, what needs no new key is done all the same.
 func (t *Trust) KeepKeys(ctx context.Context) error {
-	for _, purpose := range keptPurposes() {
-		if err := t.keepKeys(ctx, itself("keep-keys"), purpose); err != nil {
-			return err
-		}
+	var failed error
+	for _, purpose := range t.keptPurposes() { // one that fails holds up no other
+		failed = errors.Join(failed, t.keepKeys(ctx, itself("keep-keys"), purpose))
 	}
-	return nil
+	return failed
 }
 
 func (t *Trust) keepKeys(ctx context.Context, actor audit.Actor, purpose identity.KeyPurpose) error {
@@ -25,7 +25,7 @@ func (t *Trust) keepKeys(ctx context.Context, actor audit.Actor, purpose identit
 	if err != nil {
 		return err
 	}
-	plan := ring.Plan(t.Clock.Now(), t.Settings.Windows)
+	plan := ring.Plan(t.Clock.Now(), t.Settings.WindowsOf(purpose))
 	if len(plan) == 0 {
 		return nil
 	}

@@ -9,12 +9,18 @@ import (
 	"berth/domain/audit"
 	"berth/domain/fault"
 	"berth/domain/identity"
+	"berth/ports/ca"
 	"berth/ports/signer"
 	"berth/ports/store"
 )
 
 // keptPurposes are those whose keys are made and rotated here.
-func keptPurposes() []identity.KeyPurpose { return []identity.KeyPurpose{identity.KeyForDeviceTokens} }
+func (t *Trust) keptPurposes() []identity.KeyPurpose {
+	if t.CA == nil {
+		return []identity.KeyPurpose{identity.KeyForDeviceTokens}
+	}
+	return []identity.KeyPurpose{identity.KeyForDeviceTokens, identity.KeyForCA}
+}
 
 func ringOf(ctx context.Context, r *store.Roles, purpose identity.KeyPurpose) (*identity.KeyRing, error) {
 	keys, err := r.Keys.OfPurpose(ctx, purpose)
@@ -43,14 +49,34 @@ type newKey struct {
 	kid    string
 	ref    signer.KeyRef
 	public ed25519.PublicKey
+	root   []byte // of a CA key
 }
 
+// makeKey makes a key and, where it is a CA's, the root that it signs for itself. A key without its root is destroyed.
 func (t *Trust) makeKey(ctx context.Context, purpose identity.KeyPurpose) (*newKey, error) {
 	ref, public, err := t.Signer.Create(ctx, signer.Purpose(purpose))
 	if err != nil {
 		return nil, err
 	}
-	return &newKey{kid: t.IDs.New("key"), ref: ref, public: public}, nil
+	made := &newKey{kid: t.IDs.New("key"), ref: ref, public: public}
+	if purpose != identity.KeyForCA {
+		return made, nil
+	}
+	made.root, err = t.CA.SelfSign(ctx, ca.Root{
+		Ref: ref, Public: public, Name: rootName + made.kid, TrustDomain: t.Settings.TrustDomain, Serial: t.serial(),
+		Validity: t.Settings.WindowsOf(purpose).Root(t.Clock.Now()),
+	})
+	if err != nil {
+		_ = t.Signer.Destroy(ctx, ref) // one that is left behind signs for nobody
+		return nil, err
+	}
+	return made, nil
+}
+
+const rootName = "Berth CA "
+
+func (t *Trust) serial() [ca.SerialBytes]byte {
+	return [ca.SerialBytes]byte(t.IDs.Secret(ca.SerialBytes))
 }
 
 // keeping is one attempt to bring a ring up to date, in one transaction.
@@ -75,7 +101,7 @@ func (t *Trust) keep(ctx context.Context, actor audit.Actor, purpose identity.Ke
 		if err != nil {
 			return err
 		}
-		k := &keeping{work: w, ring: ring, purpose: purpose, windows: t.Settings.Windows, made: made}
+		k := &keeping{work: w, ring: ring, purpose: purpose, windows: t.Settings.WindowsOf(purpose), made: made}
 		if err := do(ctx, k); err != nil {
 			return err
 		}
@@ -125,7 +151,8 @@ func (k *keeping) do(ctx context.Context, action identity.Action) (done bool, er
 // add puts the key that was made into the ring.
 func (k *keeping) add(ctx context.Context, notBefore time.Time) error {
 	key, err := identity.NewSigningKey(identity.NewKey{
-		KID: k.made.kid, Purpose: k.purpose, PublicKey: k.made.public, Ref: string(k.made.ref), NotBefore: notBefore,
+		KID: k.made.kid, Purpose: k.purpose, PublicKey: k.made.public, Certificate: k.made.root, Ref: string(k.made.ref),
+		NotBefore: notBefore,
 	}, k.windows, k.now)
 	if err != nil {
 		return err

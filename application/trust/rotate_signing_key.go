@@ -1,21 +1,30 @@
 package trust
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"berth/domain/audit"
+	"berth/domain/fault"
 	"berth/domain/identity"
 )
 
-// RotateSigningKeyRequest asks for a new key for device tokens.
-type RotateSigningKeyRequest struct{ Actor audit.Actor }
+// RotateSigningKeyRequest asks for a new key of a purpose.
+type RotateSigningKeyRequest struct {
+	Actor   audit.Actor
+	Purpose identity.KeyPurpose // KeyForDeviceTokens when empty
+}
 
 // RotateSigningKey makes the next key ahead of its time: it is published at once, takes over after
-// Windows.PublishAhead, and the key that signs so far then retires (I6). Where a next key waits already, that one is
+// Windows.PublishAhead of its purpose, and the key that signs so far then retires (I6). Where a next key waits already, that one is
 // returned and nothing changes; where nothing can sign, the new key does so at once.
-// Faults: Unavailable signer_unavailable.
+// Faults: Invalid key_purpose_unknown; Unavailable signer_unavailable, ca_unavailable.
 func (t *Trust) RotateSigningKey(ctx context.Context, in RotateSigningKeyRequest) (identity.SigningKeyRecord, error) {
-	const purpose = identity.KeyForDeviceTokens
+	purpose := cmp.Or(in.Purpose, identity.KeyForDeviceTokens)
+	if !slices.Contains(t.keptPurposes(), purpose) {
+		return identity.SigningKeyRecord{}, fault.New(fault.Invalid, "key_purpose_unknown", "no key of this purpose is kept here").At("purpose")
+	}
 	ring, err := t.ring(ctx, purpose)
 	if err != nil {
 		return identity.SigningKeyRecord{}, err

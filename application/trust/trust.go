@@ -2,6 +2,7 @@ package trust
 
 import (
 	"berth/domain/identity"
+	"berth/ports/ca"
 	"berth/ports/clock"
 	"berth/ports/ids"
 	"berth/ports/notify"
@@ -23,6 +24,7 @@ type Trust struct {
 	IDs      ids.Source
 	Hints    notify.Publisher
 	Signer   signer.Keys
+	CA       ca.BuiltIn // nil where every certificate comes from a CA outside
 	Observer Observer
 	Settings Settings
 

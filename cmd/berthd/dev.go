@@ -12,7 +12,7 @@ import (
 )
 
 func newDev(s streams) *cobra.Command {
-	o := dev.Options{Version: version, Out: s.out, Logger: s.logger}
+	o := dev.Options{Version: version, Out: s.out, Err: s.err, Logger: s.logger}
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run everything on loopback, for development", Args: none,
 		Long: "Run the control plane and two nodes on loopback, with a CA, keys and a database of their own in one directory,\n" +

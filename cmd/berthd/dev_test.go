@@ -3,10 +3,15 @@ package main
 import (
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,9 +21,9 @@ import (
 
 // devInfo is dev.json, read as any other program would.
 type devInfo struct {
-	API, Internal, Metrics, Tenant, Region string
-	OperatorToken                          string `json:"operator_token"`
-	Nodes                                  []string
+	API, Internal, Enroll, Metrics, Tenant, Region string
+	OperatorToken                                  string `json:"operator_token"`
+	Nodes                                          []string
 }
 
 // devRun is a running berthd dev.
@@ -32,7 +37,7 @@ type devRun struct {
 func startDev(tb testing.TB, dir string, args ...string) *devRun {
 	tb.Helper()
 	args = append([]string{"dev", "--port=0", "--metrics-port=0", "--pace=0s"}, args...)
-	r := &devRun{process: start(tb, dir, nil, args...)}
+	r := &devRun{process: start(tb, dir, besideDev(tb), args...)}
 	state := filepath.Join(dir, ".berth")
 	text, err := os.ReadFile(filepath.Join(state, "dev.json"))
 	if err != nil {
@@ -55,6 +60,9 @@ func startDev(tb testing.TB, dir string, args ...string) *devRun {
 	r.operator, r.device = apiclient.NewOperator(client), apiclient.NewDevice(client)
 	return r
 }
+
+// besideDev is the environment of a berthd dev, in which it finds the programs that run beside it.
+func besideDev(tb testing.TB) []string { return []string{"BERTH_DEV_BIN=" + buildSiblings(tb)} }
 
 func (r *devRun) show() contract.Tenant {
 	r.tb.Helper()
@@ -168,10 +176,12 @@ func TestDevKilledInTheMidst(t *testing.T) {
 		if m.State != state {
 			t.Fatalf("the migration passed %s unseen: it is %s", state, m.State)
 		}
+		children := []int{r.child("ingress"), r.child("n1"), r.child("n2")}
 		if err := r.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		<-r.ended
+		noOrphans(t, children)
 		r = startDev(t, dir)
 		if m = r.watch(m, "done"); m.State != "done" {
 			t.Fatalf("killed while %s it ended as %+v", state, m)
@@ -181,6 +191,84 @@ func TestDevKilledInTheMidst(t *testing.T) {
 		}
 		r.wholeAudit()
 		r.stop()
+	}
+}
+
+// child is the process id of a program that runs beside berthd dev, of its last start.
+func (r *devRun) child(name string) int {
+	r.tb.Helper()
+	all := regexp.MustCompile(`msg="a program runs" program=`+name+` pid=(\d+)`).FindAllStringSubmatch(r.errors.String(), -1)
+	if len(all) == 0 {
+		r.tb.Fatalf("nothing is said of %s:\n%s", name, r.errors.String())
+	}
+	return must(strconv.Atoi(all[len(all)-1][1]))(r.tb)
+}
+
+// noOrphans waits until none of the processes is there any more.
+func noOrphans(t *testing.T, pids []int) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return // elsewhere nothing ends a child whose parent was killed
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for _, pid := range pids {
+		for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && !zombie(pid) {
+			select {
+			case <-tick.C:
+			case <-late:
+				t.Fatalf("process %d lives on after berthd dev was killed", pid)
+			}
+		}
+	}
+}
+
+// zombie says whether a process has ended, and nobody has asked yet with what: in a container there may be nobody to.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(rest, "Z")
+}
+
+// A node that is killed in the midst of a migration is started again, which is said, and carries the migration on; the
+// ingress likewise.
+func TestDevRestartsWhatIsKilled(t *testing.T) {
+	t.Parallel()
+	r := startDev(t, t.TempDir(), "--pace=400ms")
+	for i, state := range []string{"quiescing", "copying", "draining"} {
+		m := r.watch(r.begin(), state)
+		if m.State != state {
+			t.Fatalf("the migration passed %s unseen: it is %s", state, m.State)
+		}
+		for _, name := range []string{m.SourceNode, m.TargetNode, "ingress"} {
+			if err := syscall.Kill(r.child(name), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m = r.watch(m, "done"); m.State != "done" {
+			t.Fatalf("with both nodes killed while %s it ended as %+v", state, m)
+		}
+		if p := r.show().Placement; p.Node != m.TargetNode || p.Generation != int64(i+2) {
+			t.Fatalf("with both nodes killed while %s the tenant is %+v", state, p)
+		}
+	}
+	for _, name := range []string{"n1", "n2", "ingress"} {
+		if again := `is started again" program=` + name; strings.Count(r.errors.String(), again) != 3 {
+			t.Errorf("it is not said three times that %s is started again:\n%s", name, r.errors.String())
+		}
+	}
+	r.wholeAudit()
+	r.stop()
+}
+
+// Without the programs that run beside it berthd dev says what is missing and what to do.
+func TestDevAlone(t *testing.T) {
+	t.Parallel()
+	p := launch(t, t.TempDir(), []string{"BERTH_DEV_BIN=" + t.TempDir()}, "dev", "--port=0", "--metrics-port=0")
+	<-p.ended
+	if said := p.errors.String(); p.err == nil || !strings.Contains(said, "berth-ingress and berth-relay") || !strings.Contains(said, "make build") {
+		t.Errorf("ended with %v, saying %s", p.err, said)
 	}
 }
 
@@ -270,13 +358,13 @@ func TestDevBesideAnother(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := startDev(t, dir)
-	second := launch(t, dir, nil, "dev", "--port=0", "--metrics-port=0")
+	second := launch(t, dir, besideDev(t), "dev", "--port=0", "--metrics-port=0")
 	<-second.ended
 	if second.err == nil || !strings.Contains(second.errors.String(), "another berthd dev runs in") {
 		t.Errorf("the second ended with %v, saying %s", second.err, second.errors.String())
 	}
 	port := first.API[strings.LastIndexByte(first.API, ':')+1:]
-	elsewhere := start(t, t.TempDir(), nil, "dev", "--port="+port, "--metrics-port=0")
+	elsewhere := start(t, t.TempDir(), besideDev(t), "dev", "--port="+port, "--metrics-port=0")
 	if !strings.Contains(elsewhere.out.String(), "note: port "+port+" is taken") {
 		t.Errorf("nothing is said of the port that is taken:\n%s", elsewhere.out.String())
 	}
@@ -294,7 +382,7 @@ func TestDevRefusesOpenKeys(t *testing.T) {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		p := launch(t, dir, nil, "dev", "--port=0", "--metrics-port=0")
+		p := launch(t, dir, besideDev(t), "dev", "--port=0", "--metrics-port=0")
 		<-p.ended
 		if p.err == nil || !strings.Contains(p.errors.String(), "is open to others") {
 			t.Errorf("%s: ended with %v, saying %s", name, p.err, p.errors.String())

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"berth/cmd/internal/config"
+	"berth/cmd/internal/settings"
 )
 
 // streams are where a command writes: what was asked for, and what there is to say beside it.
@@ -52,13 +53,7 @@ func (s streams) load(cmd *cobra.Command, use config.Use) (*config.Loaded, error
 
 // logger writes to the error stream as the configuration says.
 func (s streams) logger(c config.Config) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.LogLevel)) // the configuration was judged
-	options := &slog.HandlerOptions{Level: level}
-	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(s.err, options))
-	}
-	return slog.New(slog.NewTextHandler(s.err, options))
+	return settings.Logger(s.err, c.LogLevel, c.LogFormat)
 }
 
 func newVersion(s streams) *cobra.Command {

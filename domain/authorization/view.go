@@ -52,6 +52,9 @@ func (v *View) Position() Position { return v.position }
 // of the right to write (P8).
 func (v *View) Writable() bool { return v.held && v.writable && v.status == TenantActive }
 
+// Active says whether the tenant is active by what is held: nobody of a suspended one is served.
+func (v *View) Active() bool { return v.held && v.status == TenantActive }
+
 // SentAt is the instant from which the view's age counts; false while it holds nothing.
 func (v *View) SentAt() (time.Duration, bool) { return v.sentAt, v.held }
 

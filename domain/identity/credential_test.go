@@ -250,6 +250,39 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// Sixteen certificates may wait for their first use; the next is refused, and says what to do, until one of them is used,
+// revoked or over. Admitting one of them again is no further one.
+func TestAdmitBoundsWhatIsNeverUsed(t *testing.T) {
+	t.Parallel()
+	set := credentialsOf()
+	for n := range identity.MaxPrepared {
+		admit(t, set, n, start())
+	}
+	full := set.Records()
+	next := func(set *identity.Credentials, now time.Time) error {
+		return errOf(set.Admit(admission(t, 99, now), now))
+	}
+	err := next(set, start())
+	wantFault(t, err, fault.Exhausted, "credentials_too_many")
+	if f, _ := fault.As(err); f.Cure == "" {
+		t.Error("the refusal does not say what to do")
+	}
+	must(t, errOf(set.Admit(admission(t, 3, start()), start())))
+	for what, free := range map[string]func(*identity.Credentials) time.Time{
+		"used": func(s *identity.Credentials) time.Time { use(t, s, 3, start()); return start() },
+		"revoked": func(s *identity.Credentials) time.Time {
+			must(t, errOf(s.Revoke(fingerprint(3), start(), "nobody has it")))
+			return start()
+		},
+		"over": func(*identity.Credentials) time.Time { return start().Add(8 * time.Hour) },
+	} {
+		set := credentialsOf(full...)
+		if err := next(set, free(set)); err != nil {
+			t.Errorf("once one was %s: %v", what, err)
+		}
+	}
+}
+
 // rotations is a node that rotates over a lossy line, next to the set the control plane keeps.
 type rotations struct {
 	set     *identity.Credentials
@@ -260,6 +293,16 @@ type rotations struct {
 }
 
 func (r *rotations) admit(t *rapid.T) {
+	waiting := 0
+	for _, c := range r.set.Records() {
+		if c.State == identity.CredentialPrepared && r.now.Before(c.ExpiresAt) {
+			waiting++
+		}
+	}
+	if waiting >= identity.MaxPrepared {
+		wantFault(t, errOf(r.set.Admit(admission(t, r.made+1, r.now), r.now)), fault.Exhausted, "credentials_too_many")
+		return
+	}
 	r.made++
 	admit(t, r.set, r.made, r.now)
 	if rapid.Bool().Draw(t, "arrives") {

@@ -8,6 +8,10 @@ import (
 	"berth/domain/ident"
 )
 
+// MaxPrepared is how many certificates of a node may wait for their first use at a time. Answers get lost one by one, so
+// that more are those of a node that does not work, or of somebody who is none.
+const MaxPrepared = 16
+
 // Credentials are all certificates that were admitted for one node. At most one is current.
 type Credentials struct {
 	node string
@@ -65,7 +69,8 @@ func (s *Credentials) find(fingerprint string) *Credential {
 // Admit adds a certificate as prepared and returns it; nothing else changes, so that an answer which is lost locks
 // nobody out (I5). Admitting the same again changes nothing and returns nil. Invalid, each problem named:
 // fingerprint_malformed, validity_invalid, text_out_of_bounds; Forbidden credential_of_another_node; AlreadyExists
-// credential_exists where the fingerprint is taken by a certificate that is not the same.
+// credential_exists where the fingerprint is taken by a certificate that is not the same; Exhausted credentials_too_many
+// where MaxPrepared of them are in force and were never used.
 func (s *Credentials) Admit(a Admission, now time.Time) (added *Credential, err error) {
 	if a.SPIFFEID.IsZero() || a.SPIFFEID.Node() != s.node {
 		return nil, forbidden("credential_of_another_node", "the certificate names another node")
@@ -84,8 +89,22 @@ func (s *Credentials) Admit(a Admission, now time.Time) (added *Credential, err 
 	if known := s.find(record.Fingerprint); known != nil {
 		return nil, known.checkSame(record)
 	}
+	if s.prepared(now) >= MaxPrepared {
+		return nil, fault.New(fault.Exhausted, "credentials_too_many", "%d certificates of the node were never used", MaxPrepared).
+			Curable("revoke those that nobody has, or use one of them")
+	}
 	s.all = append(s.all, RestoreCredential(record))
 	return RestoreCredential(record), nil
+}
+
+func (s *Credentials) prepared(now time.Time) int {
+	n := 0
+	for _, c := range s.all {
+		if c.record.State == CredentialPrepared && now.Before(c.record.ExpiresAt) {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *Credential) checkSame(other CredentialRecord) error {

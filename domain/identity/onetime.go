@@ -27,6 +27,7 @@ type OneTimeSecretRecord struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // never zero
 	UsedAt    time.Time // zero before
+	UsedBy    [32]byte  // KeyDigest of the key it was used for; zero before, and where it is for none
 }
 
 // OneTimeSecret is a pairing code or a join token.
@@ -79,6 +80,23 @@ func (s *OneTimeSecret) Spend(now time.Time) error {
 		return s.record.Purpose.refuse("expired", "it has expired")
 	}
 	s.record.UsedAt = ident.Instant(now)
+	return nil
+}
+
+// SpendBy uses the secret up for a key, by its KeyDigest. The same key may use it again within its life, which changes
+// nothing, so that an answer which was lost can be asked for again; any other key is refused as by Spend. Invalid
+// public_key_malformed for no key.
+func (s *OneTimeSecret) SpendBy(now time.Time, key [32]byte) error {
+	if key == [32]byte{} {
+		return fault.New(fault.Invalid, "public_key_malformed", "there is no key to use the secret for")
+	}
+	if s.record.UsedBy == key && now.Before(s.record.ExpiresAt) {
+		return nil
+	}
+	if err := s.Spend(now); err != nil {
+		return err
+	}
+	s.record.UsedBy = key
 	return nil
 }
 

@@ -47,6 +47,71 @@ func TestSpend(t *testing.T) {
 	}
 }
 
+// A secret that one key used is that key's alone: it may come again within the secret's life, nobody else may, and
+// nothing is changed by it. One that was used for no key is no key's.
+func TestSpendBy(t *testing.T) {
+	t.Parallel()
+	one, other := [32]byte{1}, [32]byte{2}
+	fresh := func() *identity.OneTimeSecret {
+		s, err := identity.NewOneTimeSecret(newSecret(identity.JoinToken), start())
+		must(t, err)
+		return s
+	}
+	s := fresh()
+	must(t, s.SpendBy(start(), one))
+	used := s.Record()
+	if used.UsedBy != one || !used.UsedAt.Equal(start()) {
+		t.Fatalf("used is %+v", used)
+	}
+	s = identity.RestoreOneTimeSecret(used)
+	end := used.ExpiresAt
+	must(t, s.SpendBy(end.Add(-1), one))
+	wantFault(t, s.SpendBy(end.Add(-1), other), fault.Unauthenticated, "join_token_used")
+	wantFault(t, s.Spend(end.Add(-1)), fault.Unauthenticated, "join_token_used")
+	if err := s.SpendBy(end, one); fault.KindOf(err) != fault.Unauthenticated {
+		t.Errorf("the same key after the end: %v", err)
+	}
+	if s.Record() != used {
+		t.Errorf("the first use was overwritten: %+v", s.Record())
+	}
+	wantFault(t, fresh().SpendBy(end, one), fault.Unauthenticated, "join_token_expired")
+	wantFault(t, fresh().SpendBy(start(), [32]byte{}), fault.Invalid, "public_key_malformed")
+	plain := fresh()
+	must(t, plain.Spend(start()))
+	wantFault(t, plain.SpendBy(start(), one), fault.Unauthenticated, "join_token_used")
+	wantFault(t, plain.SpendBy(start(), [32]byte{}), fault.Invalid, "public_key_malformed")
+}
+
+// A join token is read in the one spelling it is written in, and different tokens stay different.
+func TestJoinTokens(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "secret")
+		text, err := identity.FormatJoinToken(secret)
+		must(t, err)
+		canonical, err := identity.CanonicalJoinToken(text)
+		must(t, err)
+		if canonical != text || len(text) != 35 {
+			t.Fatalf("%q is read as %q", text, canonical)
+		}
+		secret[rapid.IntRange(0, 19).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "by"))
+		if other, err := identity.FormatJoinToken(secret); err != nil || other == text {
+			t.Fatalf("two secrets share the token %q", text)
+		}
+	})
+	good := "bj_" + strings.Repeat("a2z7", 8)
+	must(t, errOf(identity.CanonicalJoinToken(good)))
+	for _, text := range []string{
+		"", "bj_", good[:34], good + "a", good + "\n", " " + good, strings.ToUpper(good), "bt_" + good[3:], good[:34] + "1", good[:34] + "=",
+		good[:34] + "\x00",
+	} {
+		wantFault(t, errOf(identity.CanonicalJoinToken(text)), fault.Invalid, "join_token_malformed")
+	}
+	for _, n := range []int{0, 19, 21, 32} {
+		wantFault(t, errOf(identity.FormatJoinToken(make([]byte, n))), fault.Invalid, "join_token_malformed")
+	}
+}
+
 // A secret that was stored without an expiry is expired, not endless (LESSONS 24).
 func TestSecretWithoutExpiry(t *testing.T) {
 	t.Parallel()

@@ -73,6 +73,7 @@ type SigningKeyRecord struct {
 	KID         string
 	Purpose     KeyPurpose
 	PublicKey   []byte // Ed25519, 32 bytes
+	Certificate []byte // of a CA key: the root that it signed for itself, DER; empty for any other purpose
 	Ref         string // the private key's name in the KMS
 	State       KeyState
 	NotBefore   time.Time // from here on it may sign, and what it signed is accepted
@@ -87,20 +88,23 @@ type SigningKey struct{ record SigningKeyRecord }
 
 // NewKey names a key that was made in the KMS. NotBefore comes from Action.NotBefore or Windows.NotBefore.
 type NewKey struct {
-	KID       string // 1 to 128 of A-Z, a-z, 0-9, '-' and '_'
-	Purpose   KeyPurpose
-	PublicKey []byte
-	Ref       string
-	NotBefore time.Time
+	KID         string // 1 to 128 of A-Z, a-z, 0-9, '-' and '_'
+	Purpose     KeyPurpose
+	PublicKey   []byte
+	Certificate []byte // of a CA key; empty for any other
+	Ref         string
+	NotBefore   time.Time
 }
 
 // NewSigningKey makes a pending key whose times are set once, from its not-before and the windows. Invalid, each
 // problem named: kid_malformed, key_purpose_unknown, public_key_malformed, text_out_of_bounds, key_windows_invalid,
-// validity_invalid (no not-before, or one so far back that the key could not sign any more).
+// validity_invalid (no not-before, or one so far back that the key could not sign any more), root_certificate_invalid (a
+// CA key without the root of Windows.Root, or another key with one).
 func NewSigningKey(k NewKey, w Windows, now time.Time) (*SigningKey, error) {
 	now = ident.Instant(now)
 	notBefore := ident.Instant(k.NotBefore)
 	signUntil := ident.Instant(notBefore.Add(w.Skew + w.SignFor))
+	verifyUntil := ident.Instant(signUntil.Add(w.VerifyAfter))
 	if err := fault.All(
 		unless(validKID(k.KID), "kid_malformed", "a kid is 1 to 128 of A-Z, a-z, 0-9, '-' and '_'", "kid"),
 		unless(knownPurpose(k.Purpose), "key_purpose_unknown", "no key has this purpose", "purpose"),
@@ -109,25 +113,26 @@ func NewSigningKey(k NewKey, w Windows, now time.Time) (*SigningKey, error) {
 		checkText("ref", k.Ref, maxNote),
 		w.check(),
 		checkPeriod("not_before", notBefore, signUntil, now),
+		checkRoot(k, now, verifyUntil),
 	); err != nil {
 		return nil, err
 	}
 	return &SigningKey{SigningKeyRecord{
-		KID: k.KID, Purpose: k.Purpose, PublicKey: bytes.Clone(k.PublicKey), Ref: k.Ref, State: KeyPending,
-		NotBefore: notBefore, SignUntil: signUntil, VerifyUntil: ident.Instant(signUntil.Add(w.VerifyAfter)), CreatedAt: now,
+		KID: k.KID, Purpose: k.Purpose, PublicKey: bytes.Clone(k.PublicKey), Certificate: bytes.Clone(k.Certificate), Ref: k.Ref,
+		State: KeyPending, NotBefore: notBefore, SignUntil: signUntil, VerifyUntil: verifyUntil, CreatedAt: now,
 	}}, nil
 }
 
 // RestoreSigningKey makes a key of what was stored.
 func RestoreSigningKey(record SigningKeyRecord) *SigningKey {
-	record.PublicKey = bytes.Clone(record.PublicKey)
+	record.PublicKey, record.Certificate = bytes.Clone(record.PublicKey), bytes.Clone(record.Certificate)
 	return &SigningKey{record}
 }
 
 // Record returns what is to be stored.
 func (k *SigningKey) Record() SigningKeyRecord {
 	r := k.record
-	r.PublicKey = bytes.Clone(r.PublicKey)
+	r.PublicKey, r.Certificate = bytes.Clone(r.PublicKey), bytes.Clone(r.Certificate)
 	return r
 }
 

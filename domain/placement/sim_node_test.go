@@ -150,7 +150,7 @@ func (n *simNode) beat(p *simProc) {
 			case isSlug(err, "heartbeat_generation_stale"):
 				n.sim.refusals++
 				n.stop(p)
-			case err == nil && g.SentAt >= p.granted.SentAt:
+			case err == nil && p.granted.Accepts(g):
 				p.granted = g
 			}
 		}
@@ -197,7 +197,12 @@ func (n *simNode) warrant(p *simProc) Warrant {
 
 // passes is the storage commit: a transaction that reads the fence row and the stamp (P3, P16).
 func (n *simNode) passes(generation int64) bool {
-	return n.copy.Present && (!n.copy.Fenced || n.sim.noFence) && (n.copy.Stamp == generation || n.sim.noStamp)
+	c := n.copy
+	c.Fenced = c.Fenced && !n.sim.noFence
+	if n.sim.noStamp {
+		c.Stamp = generation
+	}
+	return c.Commits(generation)
 }
 
 // mayCommitAt is every generation at which a process could now bring a write through check and commit.

@@ -28,12 +28,33 @@ func (h Held) Accepts(next Held) bool {
 		cmp.Compare(next.AskedAt, h.AskedAt)) >= 0
 }
 
+// After is what a node holds once it was told more of the placement otherwise than by a snapshot, as an assignment does.
+// A later word takes away the right to write where it names another node, generation or state; it gives none: what a
+// later word gives back, only a snapshot does (P8). An earlier or repeated one changes nothing (P15).
+func (h Held) After(told Held) Held {
+	if cmp.Or(cmp.Compare(told.Generation, h.Generation), cmp.Compare(told.Version, h.Version)) <= 0 {
+		return h
+	}
+	told.LeaseEpoch, told.AskedAt = 0, 0
+	if told.Generation == h.Generation && told.Node == h.Node && (h.writable() || !told.writable()) {
+		told.LeaseEpoch, told.AskedAt = h.LeaseEpoch, h.AskedAt
+	}
+	return told
+}
+
 // Granted is the node's own count of its lease: what the last answered beat gave, from when that beat was sent (P9).
 type Granted struct {
 	Epoch  int64
 	SentAt time.Duration
 	For    time.Duration
 }
+
+// Accepts says whether the answer to a beat may replace the lease that is counted: never one of an earlier lease, nor
+// one of an earlier beat that was overtaken.
+func (g Granted) Accepts(next Granted) bool { return next.Epoch >= g.Epoch && next.SentAt >= g.SentAt }
+
+// Alive says whether the lease runs at the monotonic instant now.
+func (g Granted) Alive(now time.Duration) bool { return g.For > 0 && now-g.SentAt < g.For }
 
 // Copy is a tenant's copy on disk (P16).
 type Copy struct {
@@ -62,6 +83,14 @@ func (c Copy) Unfences(self string, h Held) bool {
 	return c.Present && c.Stamp == h.Generation && h.Node == self && h.writable() && h.Version > c.FenceVersion
 }
 
+// Commits is the last word on a write that began at a generation: what its transaction reads at the storage commit (P3,
+// P16).
+func (c Copy) Commits(generation int64) bool { return c.Present && !c.Fenced && c.Stamp == generation }
+
+// Leftover says whether the copy can never be served again, by what the node knows of the tenant's generation, and may
+// be collected once the tenant does not concern the node any more (P16).
+func (c Copy) Leftover(generation int64) bool { return c.Present && c.Stamp < generation }
+
 // Warrant is all that a node's right to write rests on (P8, P16).
 type Warrant struct {
 	Self    string
@@ -88,11 +117,25 @@ func (w Warrant) Recheck(generation int64, now time.Duration) error {
 // asked before its acknowledgement. Faults: Unavailable not_holder, lease_run_out, lease_epoch_changed,
 // snapshot_too_old, copy_missing, copy_stamp_differs, copy_fenced.
 func (w Warrant) Check(now time.Duration) error {
-	deny := func(slug, why string) error { return fault.New(fault.Unavailable, slug, "%s", why) }
-	switch {
-	case w.Held.Node != w.Self || !w.Held.writable():
+	if w.Held.Node != w.Self || !w.Held.writable() {
 		return deny("not_holder", "the last snapshot does not name this node as the writer")
-	case w.Granted.For <= 0 || now-w.Granted.SentAt >= w.Granted.For:
+	}
+	if err := w.CheckRead(now); err != nil {
+		return err
+	}
+	if w.Copy.Fenced {
+		return deny("copy_fenced", "the copy is fenced")
+	}
+	return nil
+}
+
+// CheckRead permits reading what the node has, or says why not: while a migration keeps the holder from writing, it goes
+// on to read. Faults: those of Check but copy_fenced.
+func (w Warrant) CheckRead(now time.Duration) error {
+	switch {
+	case w.Held.Node != w.Self:
+		return deny("not_holder", "the last snapshot does not name this node as the holder")
+	case !w.Granted.Alive(now):
 		return deny("lease_run_out", "the node lease ran out")
 	case w.Granted.Epoch != w.Held.LeaseEpoch:
 		return deny("lease_epoch_changed", "the snapshot was asked for under an earlier lease")
@@ -102,8 +145,13 @@ func (w Warrant) Check(now time.Duration) error {
 		return deny("copy_missing", "there is no copy on this node")
 	case w.Copy.Stamp != w.Held.Generation:
 		return deny("copy_stamp_differs", "the copy on disk is of another generation")
-	case w.Copy.Fenced:
-		return deny("copy_fenced", "the copy is fenced")
 	}
 	return nil
 }
+
+// Ends is the instant from which time alone denies: that of the lease or of the snapshot, whichever comes first.
+func (w Warrant) Ends() time.Duration {
+	return min(w.Granted.SentAt+w.Granted.For, w.Held.AskedAt+w.Bound)
+}
+
+func deny(slug, why string) error { return fault.New(fault.Unavailable, slug, "%s", why) }

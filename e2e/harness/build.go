@@ -14,30 +14,35 @@ var (
 	plain = sync.OnceValues(func() (string, error) { return build() })
 )
 
+// build builds every binary and returns the directory that they are in, side by side as they are shipped.
 func build(flags ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "berth-e2e-")
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "berthd")
-	args := append(append([]string{"build"}, flags...), "-o", bin, "berth/cmd/berthd")
-	cmd := exec.Command("go", args...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building berthd: %w\n%s", err, out)
+	args := append(append([]string{"build"}, flags...), "-o", dir+string(filepath.Separator))
+	for _, name := range []string{"berthd", "berth-ingress", "berth-relay"} {
+		args = append(args, "berth/cmd/"+name)
 	}
-	return bin, nil
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building: %w\n%s", err, out)
+	}
+	return dir, nil
 }
 
-// Binary is the path of berthd: with the race detector on for a test, as it is shipped for a benchmark.
-func Binary(t testing.TB) string {
+// Program is the path of one of Berth's binaries: with the race detector on for a test, as it is shipped for a benchmark.
+func Program(t testing.TB, name string) string {
 	t.Helper()
 	made := raced
 	if _, measured := t.(*testing.B); measured {
 		made = plain
 	}
-	bin, err := made()
+	dir, err := made()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bin
+	return filepath.Join(dir, name)
 }
+
+// Binary is the path of berthd.
+func Binary(t testing.TB) string { t.Helper(); return Program(t, "berthd") }

@@ -147,6 +147,7 @@ func client(trust *tls.Config, address func() string) *http.Client {
 const (
 	apiPort      = 8440
 	internalPort = 8441
+	enrollPort   = 8442
 	metricsPort  = 8449
 	mounted      = "/berth" // where a container has the plan's directory
 )
@@ -168,7 +169,7 @@ func (c *contained) start() {
 	owner := strconv.Itoa(c.plan.owner)
 	c.container = lab.Launch(c.s.t, lab.Spec{
 		Image: c.plan.image, Command: []string{"serve", "--migrate"}, Env: c.environment(), User: owner + ":" + owner,
-		Ports: []int{apiPort, internalPort, metricsPort}, Binds: []string{c.plan.dir + ":" + mounted},
+		Ports: []int{apiPort, internalPort, enrollPort, metricsPort}, Binds: []string{c.plan.dir + ":" + mounted},
 	})
 	c.s.t.Cleanup(c.s.Stop) // before the container is removed
 	c.s.API = "https://" + c.container.Address(apiPort)
@@ -180,6 +181,7 @@ func (c *contained) environment() map[string]string {
 		"BERTH_DATABASE_URL": c.plan.database, "BERTH_KMS_URL": "file:" + mounted + "/keys",
 		"BERTH_LISTEN":                 fmt.Sprintf("0.0.0.0:%d", apiPort),
 		"BERTH_INTERNAL_LISTEN":        fmt.Sprintf("0.0.0.0:%d", internalPort),
+		"BERTH_ENROLL_LISTEN":          fmt.Sprintf("0.0.0.0:%d", enrollPort),
 		"BERTH_METRICS_LISTEN":         fmt.Sprintf("0.0.0.0:%d", metricsPort),
 		"BERTH_TLS_CERT_FILE":          mounted + "/tls.crt",
 		"BERTH_TLS_KEY_FILE":           mounted + "/tls.key",

@@ -12,22 +12,26 @@ import (
 	"berth/ports/clock"
 )
 
-// Clock is a clock.Clock. Use New.
-type Clock struct{}
+// Clock is a clock.Clock. Use New or Shifted.
+type Clock struct{ offset time.Duration }
 
 var _ clock.Clock = (*Clock)(nil)
 
 // New returns the machine's clock. It fails where the machine has no clock that Elapsed can be read from, so that no
 // lease is ever counted on a clock that is not there.
-func New() (*Clock, error) {
+func New() (*Clock, error) { return Shifted(0) }
+
+// Shifted returns the machine's clock with its wall clock set ahead, or back where the offset is negative, so that tests
+// see what passes with hours. Elapsed and timers run as ever. It fails as New does.
+func Shifted(offset time.Duration) (*Clock, error) {
 	if _, err := elapsed(); err != nil {
 		return nil, fmt.Errorf("read the clock that runs on through suspension: %w", err)
 	}
-	return &Clock{}, nil
+	return &Clock{offset}, nil
 }
 
-// Now returns the wall clock's time in UTC.
-func (*Clock) Now() time.Time { return time.Now().UTC() }
+// Now returns the wall clock's time in UTC, shifted.
+func (c *Clock) Now() time.Time { return time.Now().Add(c.offset).UTC() }
 
 // Elapsed returns the time since boot, suspension included; on systems other than Linux see elapsed_other.go.
 func (*Clock) Elapsed() time.Duration {

@@ -75,3 +75,20 @@ func BenchmarkElapsed(b *testing.B) {
 		c.Elapsed()
 	}
 }
+
+// A shifted clock differs by its wall clock alone.
+func TestShifted(t *testing.T) {
+	t.Parallel()
+	for _, offset := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {
+		c, err := systemclock.Shifted(offset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := time.Until(c.Now()) - offset; off > 0 || off < -time.Second {
+			t.Errorf("shifted by %s, it is off by %s", offset, off)
+		}
+		if ahead := c.Elapsed() - open(t).Elapsed(); ahead > 0 || ahead < -time.Second {
+			t.Errorf("Elapsed is shifted by %s", ahead)
+		}
+	}
+}

@@ -17,3 +17,6 @@ func LaterSteps(s *Store, readableFrom int, sql ...string) {
 		})
 	}
 }
+
+// EarlierSteps leaves a store so many steps of the schema to know, as a program had that was made then.
+func EarlierSteps(s *Store, n int) { s.schema = s.schema[:n] }

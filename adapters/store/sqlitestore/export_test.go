@@ -45,3 +45,6 @@ func Pragma(tb testing.TB, s *Store, reader bool, name string) (value string) {
 	}
 	return value
 }
+
+// EarlierSteps leaves a store so many steps of the schema to know, as a program had that was made then.
+func EarlierSteps(s *Store, n int) { s.schema = s.schema[:n] }

@@ -6,6 +6,7 @@ import (
 	"berth/application/access"
 	"berth/application/fleet"
 	"berth/application/trust"
+	"berth/cmd/internal/settings"
 	"berth/domain/placement"
 )
 
@@ -73,6 +74,7 @@ type Config struct {
 	StopGrace      time.Duration `koanf:"stop_grace" usage:"how long a stop waits for requests that were accepted"`
 	LogLevel       string        `koanf:"log_level" usage:"debug, info, warn or error"`
 	LogFormat      string        `koanf:"log_format" usage:"text or json"`
+	ClockOffset    time.Duration `koanf:"clock_offset" usage:"shifts the wall clock, for tests; refused in production"`
 }
 
 // Default is what holds where nothing is said.
@@ -102,7 +104,7 @@ const (
 )
 
 // Off is the address of a listener that is not to be.
-const Off = "off"
+const Off = settings.Off
 
 // Fleet is what the use cases of nodes and placement are set to.
 func (c Config) Fleet() fleet.Settings {
@@ -138,5 +140,5 @@ func (c Config) publicURL() string {
 	if c.PublicURL != "" {
 		return c.PublicURL
 	}
-	return "https://localhost" + portOf(c.Listen)
+	return "https://localhost" + settings.PortOf(c.Listen)
 }

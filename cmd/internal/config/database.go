@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"berth/cmd/internal/secretfile"
+	"berth/cmd/internal/settings"
 )
 
 // OnPostgres says whether the database is a Postgres server's; it is a file else.
@@ -29,40 +30,40 @@ func (c Config) DatabasePassword() func() (string, error) {
 	return func() (string, error) { return secretfile.Password(c.DatabasePasswordFile) }
 }
 
-func (c Config) judgeDatabase(f *findings) {
+func (c Config) judgeDatabase(f *settings.Findings) {
 	_, rest, _ := strings.Cut(c.DatabaseURL, ":")
 	switch {
-	case f.has("database_url"):
+	case f.Has("database_url"):
 	case c.DatabaseURL == "":
-		f.add("database_url", "is missing", "name a database, such as sqlite:/var/lib/berth/control.db")
+		f.Add("database_url", "is missing", "name a database, such as sqlite:/var/lib/berth/control.db")
 	case c.OnPostgres():
 		c.judgePostgres(f)
 	case scheme(c.DatabaseURL) != "sqlite" || rest == "" || strings.HasPrefix(rest, "//"):
-		f.add("database_url", "must read sqlite:PATH or postgres://…", "for example sqlite:/var/lib/berth/control.db")
+		f.Add("database_url", "must read sqlite:PATH or postgres://…", "for example sqlite:/var/lib/berth/control.db")
 	case c.DatabasePasswordFile != "":
-		f.add("database_password_file", "is for Postgres, and the database is a file", "leave it out")
+		f.Add("database_password_file", "is for Postgres, and the database is a file", "leave it out")
 	}
 }
 
-func (c Config) judgePostgres(f *findings) {
-	f.between("database_connections", c.DatabaseConnections, 8, 1000)
-	f.lasting("database_timeout", c.DatabaseTimeout, 100*time.Millisecond, 15*time.Second)
+func (c Config) judgePostgres(f *settings.Findings) {
+	f.Between("database_connections", c.DatabaseConnections, 8, 1000)
+	f.Lasting("database_timeout", c.DatabaseTimeout, 100*time.Millisecond, 15*time.Second)
 	if c.DatabasePasswordFile != "" {
 		if _, err := secretfile.Password(c.DatabasePasswordFile); err != nil {
-			f.take(err, called("database_password_file"))
+			f.Take(err, settings.Called("database_password_file"))
 		}
 	}
 	u, err := url.Parse(c.DatabaseURL)
 	if err != nil || strings.Trim(u.Path, "/") == "" { // the error would repeat the password
-		f.add("database_url", "must read postgres://USER@HOST/NAME", "for example postgres://berth@db.example/berth?sslmode=verify-full")
+		f.Add("database_url", "must read postgres://USER@HOST/NAME", "for example postgres://berth@db.example/berth?sslmode=verify-full")
 		return
 	}
-	if cutShort(c.DatabaseURL) {
-		f.add("database_url", "has an @ behind its host", "write what is special in the password as %XX")
+	if settings.CutShort(c.DatabaseURL) {
+		f.Add("database_url", "has an @ behind its host", "write what is special in the password as %XX")
 		return
 	}
 	if name := ambiguous(u); name != "" {
-		f.add("database_url", "says "+name+" in more than one way", "say it once, and the protection of the transport by sslmode")
+		f.Add("database_url", "says "+name+" in more than one way", "say it once, and the protection of the transport by sslmode")
 		return
 	}
 	c.judgePassword(f, u)
@@ -84,23 +85,23 @@ func ambiguous(u *url.URL) string {
 }
 
 // judgePassword wants one password, and in production one that neither ps nor a dump of the environment shows.
-func (c Config) judgePassword(f *findings, u *url.URL) {
+func (c Config) judgePassword(f *settings.Findings, u *url.URL) {
 	_, inline := u.User.Password()
 	switch inline = inline || u.Query().Has("password"); {
 	case inline && c.DatabasePasswordFile != "":
-		f.add("database_url", "holds a password, and database_password_file names another", "take it out of the URL")
+		f.Add("database_url", "holds a password, and database_password_file names another", "take it out of the URL")
 	case inline && c.Env == Production:
-		f.add("database_url", "holds a password, and this is production", "write it into a file of mode 0600 and name that in database_password_file")
+		f.Add("database_url", "holds a password, and this is production", "write it into a file of mode 0600 and name that in database_password_file")
 	}
 }
 
 // judgeTransport wants a server that proves who it is, unless it is on this machine.
-func (c Config) judgeTransport(f *findings, u *url.URL) {
+func (c Config) judgeTransport(f *settings.Findings, u *url.URL) {
 	mode := u.Query().Get("sslmode")
 	if c.Env != Production || mode == "verify-full" || mode == "verify-ca" || local(u) {
 		return
 	}
-	f.add("database_url", "does not ask the server for its certificate, and this is production",
+	f.Add("database_url", "does not ask the server for its certificate, and this is production",
 		"add sslmode=verify-full, and sslrootcert=FILE where its CA is your own")
 }
 
@@ -117,6 +118,6 @@ func local(u *url.URL) bool {
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), "0")
 		}
-		return host == ":0" || !Address{"tcp", host}.Local()
+		return host == ":0" || !settings.Address{Network: "tcp", Value: host}.Local()
 	})
 }

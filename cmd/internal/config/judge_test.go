@@ -59,6 +59,7 @@ func TestEachBadSettingIsNamed(t *testing.T) {
 		{"stop_grace", "0s", "between"},
 		{"log_level", "loud", "debug, info, warn or error"},
 		{"log_format", "xml", "text or json"},
+		{"clock_offset", "100000h", "between"},
 	} {
 		f := whole(t)
 		if c.setting == "lease_margin" {
@@ -153,6 +154,13 @@ func TestProduction(t *testing.T) {
 	all := f.problems(t)
 	if about(all, "kms_url") == nil || about(all, "public_url") == nil {
 		t.Fatalf("got %v", all)
+	}
+	if about(all, "clock_offset") != nil {
+		t.Errorf("a clock that is not shifted is refused: %v", all)
+	}
+	f.set("clock_offset", "-1s")
+	if about(f.problems(t), "clock_offset") == nil {
+		t.Error("production takes a shifted clock")
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package dev runs everything of Berth on loopback for development: the control plane on SQLite with keys in files, a CA
-// of its own, and two nodes that are played within the process. It makes what it needs in one directory and finds it
-// there again after a restart.
+// Package dev runs everything of Berth on loopback for development: the control plane on SQLite with keys in files, and
+// beside it, as processes of their own, the ingress and two nodes, which enrol as they would anywhere. It makes what it
+// needs in one directory and finds it there again after a restart.
 package dev
 
 import (
@@ -22,10 +22,11 @@ type Options struct {
 	Dir         string        // that keeps the state
 	Port        int           // of the API; another one where it is taken
 	MetricsPort int           // likewise
-	Pace        time.Duration // before each step of a migration, so that a person can watch it
+	Pace        time.Duration // before each step of a migration that a node takes, so that a person can watch it
 	Environ     []string      // settings that are nobody's business here pass through
 	Version     string
 	Out         io.Writer
+	Err         io.Writer // where the programs log, which run beside this one
 	Logger      func(config.Config) *slog.Logger
 }
 
@@ -41,6 +42,10 @@ const startTime = time.Minute
 
 // Run runs until the context ends.
 func Run(ctx context.Context, o Options) error {
+	found, err := programs(o.Environ)
+	if err != nil {
+		return err
+	}
 	p, err := openPlace(ctx, o)
 	if err != nil {
 		return err
@@ -59,19 +64,23 @@ func Run(ctx context.Context, o Options) error {
 	if _, err := process.Ground.Schema.Up(ctx); err != nil {
 		return err
 	}
-	r := &running{place: p, process: process, options: o, log: log}
+	r := &running{place: p, process: process, options: o, log: log, programs: found}
 	return r.run(ctx)
 }
 
 // running is everything while it runs.
 type running struct {
 	*place
-	process *berthd.Process
-	options Options
-	log     *slog.Logger
+	process  *berthd.Process
+	options  Options
+	log      *slog.Logger
+	programs map[string]string // paths by name
 }
 
 func (r *running) run(ctx context.Context) error {
+	// The control plane stops after the nodes, which part from it.
+	serving, rest := context.WithCancel(context.WithoutCancel(ctx))
+	defer rest()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ready := make(chan struct{})
@@ -79,13 +88,14 @@ func (r *running) run(ctx context.Context) error {
 	s := &server.Server{Process: r.process, Out: io.Discard, Ready: func() { close(ready) }}
 	go func() {
 		defer close(served)
-		stop(s.Run(ctx))
+		stop(s.Run(serving))
 	}()
 	select {
 	case <-ready:
 		stop(r.bringUp(ctx))
 	case <-ctx.Done():
 	}
+	rest()
 	<-served
 	// Of all that ended because of one another the first is what happened.
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -95,30 +105,32 @@ func (r *running) run(ctx context.Context) error {
 	return err
 }
 
-// bringUp seeds the control plane, plays the nodes, and tells people and scripts; it returns when the nodes have ended.
+// bringUp seeds the control plane, starts ingress and nodes, and tells people and scripts; it returns when those have
+// ended.
 func (r *running) bringUp(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	soon, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	seeds, err := r.seed(soon)
 	if err != nil {
 		return fmt.Errorf("seeding: %w", err)
 	}
-	defer seeds.close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	nodes, err := r.play(ctx, seeds)
-	if err != nil {
-		return err
-	}
-	err = r.settle(soon, seeds, nodes)
+	defer seeds.close() // a stop then waits for no connection of ours
+	fronting, rest := context.WithCancel(context.WithoutCancel(ctx))
+	defer rest()
+	front := keepAll(fronting, stop, r.ingress())
+	nodes := keepAll(ctx, stop, r.relay(seeds, r.nodes[0]), r.relay(seeds, r.nodes[1]))
+	err = r.settle(soon, seeds)
 	if err == nil {
 		err = r.tell(seeds)
 	}
-	seeds.close() // a stop then waits for no connection of ours
 	if err != nil {
 		stop()
 	}
-	return errors.Join(err, nodes.wait())
+	err = errors.Join(err, nodes.Wait())
+	rest()
+	return errors.Join(err, front.Wait())
 }
 
 // authority opens the CA and the server's certificate.

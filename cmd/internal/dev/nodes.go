@@ -2,107 +2,143 @@ package dev
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"net"
+	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"berth/adapters/apiclient"
 	"berth/adapters/contract"
-	"berth/cmd/internal/devnode"
-	"berth/domain/identity"
+	"berth/cmd/internal/secretfile"
 )
 
-// nodes are the nodes that are played.
-type nodes struct {
-	all     []*devnode.Node
-	clients []*apiclient.Client
-	group   errgroup.Group
+// ingress is the program that ends the nodes' TLS.
+func (r *running) ingress() *child {
+	return r.child("ingress", "berth-ingress", func(context.Context) ([]string, error) {
+		return r.environ("BERTH_INGRESS_", map[string]string{
+			"LISTEN": r.ingressAt, "CERT_FILE": r.certFile, "KEY_FILE": r.keyFile, "UPSTREAM": "unix:" + r.socket,
+			"SECRETS_FILE": r.path("ingress-secrets.json"), "TRUST_BUNDLE_FILE": r.path("trust-bundle.pem"),
+			"TRUST_DOMAIN": trustDomain, "METRICS_LISTEN": "off", "TRUST_BUNDLE_REFRESH": "1s", "ACCESS_LOG": "refused",
+		}), nil
+	})
 }
 
-// play starts the nodes.
-func (r *running) play(ctx context.Context, s *seeds) (*nodes, error) {
-	vault, err := devnode.OpenVault(r.path("vault"))
+// relay is the program of one node.
+func (r *running) relay(s *seeds, n node) *child {
+	return r.child(n.id, "berth-relay", func(ctx context.Context) ([]string, error) {
+		if err := r.letJoin(ctx, s, n); err != nil {
+			return nil, err
+		}
+		return r.environ("BERTH_RELAY_", map[string]string{
+			"NODE": n.id, "REGION": region, "TRUST_DOMAIN": trustDomain, "DATA_DIR": r.data(n), "JOIN_TOKEN_FILE": r.joinToken(n),
+			"CONTROL_URL": named(r.ingressAt), "ENROLL_URL": named(r.enroll), "CA_FILE": r.ca.File(),
+			"PEER_LISTEN": n.peer, "ADVERTISE": n.peer, "METRICS_LISTEN": n.metrics, "STEP_PAUSE": r.options.Pace.String(),
+		}), nil
+	})
+}
+
+func (r *running) child(name, program string, environ func(context.Context) ([]string, error)) *child {
+	return &child{name: name, path: r.programs[program], environ: environ, out: r.options.Err, log: r.log}
+}
+
+// environ is a child's environment: what it logs is what this process logs.
+func (r *running) environ(prefix string, own map[string]string) []string {
+	own["CONFIG"], own["LOG_LEVEL"], own["LOG_FORMAT"] = "", r.process.Config.LogLevel, r.process.Config.LogFormat
+	return overlay(r.options.Environ, prefix, own)
+}
+
+func (p *place) data(n node) string { return filepath.Join(p.path("relays"), n.id) }
+
+func (p *place) joinToken(n node) string { return p.data(n) + ".join-token" }
+
+// letJoin gives a node that has no certificate in force a join token.
+func (r *running) letJoin(ctx context.Context, s *seeds, n node) error {
+	if certified(filepath.Join(r.data(n), "identity", "current.pem"), r.process.Ground.Clock.Now()) {
+		return nil
+	}
+	made, err := s.api.JoinToken(ctx, n.id, contract.NewJoinToken{})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := &nodes{}
-	for _, id := range nodeIDs() {
-		client, err := apiclient.New(apiclient.Options{Base: "unix:" + r.socket, Proof: r.assert(s, id)})
-		if err != nil {
-			return nil, err
-		}
-		out.clients = append(out.clients, client)
-		g := r.process.Ground
-		n, err := devnode.Open(devnode.Options{
-			ID: id, Version: "berthd-dev", API: apiclient.NewNode(client, id), Clock: g.Clock, IDs: g.IDs, Log: r.log,
-			Dir: filepath.Join(r.path("nodes"), id), Vault: vault, Pace: r.options.Pace,
-		})
-		if err != nil {
-			return nil, err
-		}
-		out.all = append(out.all, n)
+	if err := os.MkdirAll(filepath.Dir(r.joinToken(n)), 0o700); err != nil {
+		return err
 	}
-	for _, n := range out.all {
-		out.group.Go(func() error { return n.Run(ctx) })
-	}
-	return out, nil
+	return secretfile.Write(r.joinToken(n), []byte(made.Token+"\n"))
 }
 
-// wait returns when every node has ended.
-func (n *nodes) wait() error {
-	err := n.group.Wait()
-	for _, c := range n.clients {
-		c.Close()
+// certified says whether a file has a certificate that is in force.
+func certified(path string, now time.Time) bool {
+	rest, err := os.ReadFile(path)
+	if err != nil {
+		return false
 	}
-	return err
-}
-
-const assertionLife = 10 * time.Second
-
-// assert stands for the ingress: it says of each request that the node's certificate was shown.
-func (r *running) assert(s *seeds, id string) apiclient.Assert {
-	fingerprint := identity.FingerprintOf(s.certs[id].Certificate[0])
-	return func(a identity.Arrived) (string, error) {
-		name, err := identity.RelayID(trustDomain, region, id)
-		if err != nil {
-			return "", err
+	for block := (*pem.Block)(nil); ; {
+		if block, rest = pem.Decode(rest); block == nil {
+			return false
 		}
-		now := r.process.Ground.Clock.Now()
-		return identity.Seal(r.process.Secrets.Current().Sealing(), identity.Payload{
-			SPIFFEID: name, Fingerprint: fingerprint, Method: a.Method, Target: a.Target, Host: a.Host, BodySHA256: a.BodySHA256,
-			IssuedAt: now, ExpiresAt: now.Add(assertionLife), Nonce: r.process.Ground.IDs.Secret(16),
-		})
+		if block.Type == "CERTIFICATE" {
+			c, err := x509.ParseCertificate(block.Bytes)
+			return err == nil && now.Before(c.NotAfter)
+		}
 	}
 }
 
-// settle waits until the nodes serve and the tenant is on one of them.
-func (r *running) settle(ctx context.Context, s *seeds, n *nodes) error {
-	for _, one := range n.all {
-		select {
-		case <-one.Up():
-		case <-ctx.Done():
-			return errors.New("the nodes did not come up in time")
+// settle waits until both nodes serve and the tenant is on one of them.
+func (r *running) settle(ctx context.Context, s *seeds) error {
+	err := r.until(ctx, "the nodes did not come up in time", func() (bool, error) {
+		for _, n := range r.nodes {
+			now, err := s.api.Node(ctx, n.id)
+			// The lease of its last run may still be alive, but not the generation.
+			if err != nil || now.Lease.State != "live" || now.Heartbeat.Generation <= s.before[n.id] {
+				return false, err
+			}
 		}
+		return true, nil
+	})
+	if err != nil {
+		return err
 	}
-	t, err := s.api.CreateTenant(ctx, contract.NewTenant{ID: tenant, HomeRegion: region})
+	_, err = s.api.CreateTenant(ctx, contract.NewTenant{ID: tenant, HomeRegion: region})
 	if err := unlessThere(err, "tenant_exists"); err != nil {
 		return err
 	}
+	return r.until(ctx, "the tenant was not placed in time", func() (bool, error) {
+		t, err := s.api.Tenant(ctx, tenant)
+		if err != nil || t.Placement == nil {
+			return false, err
+		}
+		s.holder = t.Placement.Node
+		return true, nil
+	})
+}
+
+// until looks again and again whether something is so.
+func (r *running) until(ctx context.Context, late string, ok func() (bool, error)) error {
 	const look = 50 * time.Millisecond
-	for err != nil || t.Placement == nil {
+	for {
+		done, err := ok()
+		if ctx.Err() != nil {
+			return errors.New(late)
+		}
+		if done || err != nil {
+			return err
+		}
 		timer := r.process.Ground.Clock.NewTimer(look)
 		select {
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			return errors.New("the tenant was not placed in time")
-		}
-		if t, err = s.api.Tenant(ctx, tenant); err != nil {
-			return err
 		}
 	}
-	s.holder = t.Placement.Node
-	return nil
+}
+
+// named is the URL of an address on loopback, by a name that the certificate has.
+func named(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "https://" + address
+	}
+	return "https://localhost:" + port
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -30,6 +29,9 @@ type place struct {
 	ca                *devca.CA
 	api               string // host:port
 	metrics           string // host:port
+	enroll            string // host:port
+	ingressAt         string // host:port
+	nodes             []node
 	socket            string // of the internal listener; as short as it can be said
 	certFile, keyFile string
 }
@@ -59,14 +61,48 @@ func openPlace(ctx context.Context, o Options) (_ *place, err error) {
 	if p.ca.Remade() {
 		p.notes = append(p.notes, "a CA was made: whoever connects trusts "+p.ca.File())
 	}
-	if p.api, err = p.port(ctx, "the API", o.Port); err != nil {
-		return nil, err
-	}
-	if p.metrics, err = p.port(ctx, "metrics", o.MetricsPort); err != nil {
+	if err := p.ports(ctx, o); err != nil {
 		return nil, err
 	}
 	p.socket = shorter(p.path("internal.sock"))
 	return p, nil
+}
+
+// node is one of the nodes, and where it listens.
+type node struct{ id, peer, metrics string }
+
+// ports finds where everything listens: at ports that follow from the two that were asked for.
+func (p *place) ports(ctx context.Context, o Options) error {
+	after := func(port, n int) int {
+		if port == 0 {
+			return 0
+		}
+		return port + n
+	}
+	p.nodes = []node{{id: "n1"}, {id: "n2"}}
+	var taken []io.Closer // each until all are found, so that none is found twice
+	defer func() {
+		for _, l := range taken {
+			_ = l.Close()
+		}
+	}()
+	for _, want := range []struct {
+		what  string
+		port  int
+		found *string
+	}{
+		{"the API", o.Port, &p.api}, {"enrolment", after(o.Port, 1), &p.enroll}, {"the ingress", after(o.Port, 2), &p.ingressAt},
+		{"n1 for its peers", after(o.Port, 3), &p.nodes[0].peer}, {"n2 for its peers", after(o.Port, 4), &p.nodes[1].peer},
+		{"metrics", o.MetricsPort, &p.metrics}, {"the debug page of n1", after(o.MetricsPort, -2), &p.nodes[0].metrics},
+		{"the debug page of n2", after(o.MetricsPort, -1), &p.nodes[1].metrics},
+	} {
+		l, err := p.port(ctx, want.what, want.port)
+		if err != nil {
+			return err
+		}
+		taken, *want.found = append(taken, l), l.Addr().String()
+	}
+	return nil
 }
 
 func (p *place) close() { _ = p.lock.Close() }
@@ -74,7 +110,7 @@ func (p *place) close() { _ = p.lock.Close() }
 func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
 
 // url is where the API is, by a name that the certificate has.
-func (p *place) url() string { return "https://" + strings.Replace(p.api, "127.0.0.1", "localhost", 1) }
+func (p *place) url() string { return named(p.api) }
 
 // shorter says a path from where the process is, if that is shorter: the path of a socket may not be long.
 func shorter(path string) string {
@@ -90,16 +126,16 @@ func shorter(path string) string {
 }
 
 // port finds a port on loopback: the one asked for, or another where that is taken.
-func (p *place) port(ctx context.Context, what string, asked int) (string, error) {
+func (p *place) port(ctx context.Context, what string, asked int) (net.Listener, error) {
 	var open net.ListenConfig
 	l, err := open.Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(asked))
 	if err != nil {
 		if l, err = open.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
-			return "", err
+			return nil, err
 		}
 		p.notes = append(p.notes, fmt.Sprintf("port %d is taken, so that %s is at %s", asked, what, l.Addr()))
 	}
-	return l.Addr().String(), l.Close()
+	return l, nil
 }
 
 type ingressFile struct {
@@ -136,17 +172,7 @@ func (p *place) configuration(environ []string) (*config.Loaded, error) {
 		"TRUST_DOMAIN": trustDomain, "PUBLIC_URL": p.url(), "LISTEN": p.api, "METRICS_LISTEN": p.metrics,
 		"TLS_CERT_FILE": p.certFile, "TLS_KEY_FILE": p.keyFile, "INTERNAL_LISTEN": "unix:" + p.socket,
 		"INGRESS_SECRETS_FILE": p.path("ingress-secrets.json"),
-		"BACKUP_URL":           "", "ENROLL_LISTEN": "", "BOOTSTRAP_TOKEN_FILE": "", "CONFIG": "",
+		"ENROLL_LISTEN":        p.enroll, "BACKUP_URL": "", "BOOTSTRAP_TOKEN_FILE": "", "CONFIG": "",
 	}
-	var all []string
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if _, ours := own[strings.TrimPrefix(name, "BERTH_")]; !ours {
-			all = append(all, pair)
-		}
-	}
-	for name, value := range own {
-		all = append(all, "BERTH_"+name+"="+value)
-	}
-	return config.Load(config.Sources{Environ: all}, config.ForServing)
+	return config.Load(config.Sources{Environ: overlay(environ, "BERTH_", own)}, config.ForServing)
 }

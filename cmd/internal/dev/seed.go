@@ -2,9 +2,10 @@ package dev
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/pem"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,22 +21,20 @@ import (
 // origin is where the region's devices will connect once there are relays. It can not be changed later.
 const origin = "https://localhost:8450"
 
-func nodeIDs() []string { return []string{"n1", "n2"} }
-
 // seeds are what dev makes in the control plane.
 type seeds struct {
 	client *apiclient.Client
 	api    apiclient.Operator
 	token  string
-	certs  map[string]*tls.Certificate // of the nodes
-	holder string                      // the node that the tenant is on
+	before map[string]int64 // by node, the heartbeat generation of its last run
+	holder string           // the node that the tenant is on
 }
 
 func (s *seeds) close() { s.client.Close() }
 
 // seed makes what is not there yet, through the operators' API. Only the first token is made from within.
 func (r *running) seed(ctx context.Context) (*seeds, error) {
-	s := &seeds{certs: map[string]*tls.Certificate{}}
+	s := &seeds{before: map[string]int64{}}
 	if err := r.authorize(ctx, s); err != nil {
 		return nil, err
 	}
@@ -43,14 +42,8 @@ func (r *running) seed(ctx context.Context) (*seeds, error) {
 	if err := unlessThere(err, "region_exists"); err != nil {
 		return nil, err
 	}
-	for _, id := range nodeIDs() {
-		_, err := s.api.CreateNode(ctx, contract.NewNode{
-			ID: id, Region: region, Capacity: contract.Capacity{Tenants: 100, Bytes: 10 << 30},
-		})
-		if err := unlessThere(err, "node_exists"); err != nil {
-			return nil, err
-		}
-		if err := r.certify(ctx, s, id); err != nil {
+	for _, n := range r.nodes {
+		if err := r.define(ctx, s, n); err != nil {
 			return nil, err
 		}
 	}
@@ -64,20 +57,23 @@ func unlessThere(err error, slug string) error {
 	return err
 }
 
-// certify makes the node's certificate by the CA and has it admitted.
-func (r *running) certify(ctx context.Context, s *seeds, id string) error {
-	name, err := identity.RelayID(trustDomain, region, id)
+// define makes a node, and lets one whose data directory was taken away register with a new one.
+func (r *running) define(ctx context.Context, s *seeds, n node) error {
+	made, err := s.api.CreateNode(ctx, contract.NewNode{
+		ID: n.id, Region: region, Capacity: contract.Capacity{Tenants: 100, Bytes: 10 << 30},
+	})
+	if fault.SlugOf(err) == "node_exists" {
+		made, err = s.api.Node(ctx, n.id)
+	}
 	if err != nil {
 		return err
 	}
-	cert, err := r.ca.Node("node-"+id, name.String())
-	if err != nil {
+	s.before[n.id] = made.Heartbeat.Generation
+	if _, err := os.Stat(filepath.Join(r.data(n), "node.db")); errors.Is(err, fs.ErrNotExist) && made.Heartbeat.Generation > 0 {
+		_, err = s.api.ReplaceStorage(ctx, n.id)
 		return err
 	}
-	s.certs[id] = cert
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})
-	_, err = s.api.AdmitCredential(ctx, id, string(text))
-	return err
+	return nil
 }
 
 // authorize finds the token of the last run, or makes one where that is gone or refused.

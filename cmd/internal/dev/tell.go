@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -33,8 +32,11 @@ type told struct {
 // tell writes dev.json and curl's file, and prints what a person wants to know, and "ready" for scripts.
 func (r *running) tell(s *seeds) error {
 	t := told{
-		API: r.url(), Internal: "unix:" + r.path("internal.sock"), Metrics: "https://" + r.metrics, OperatorToken: s.token,
-		Tenant: tenant, Region: region, Nodes: nodeIDs(),
+		API: r.url(), Internal: named(r.ingressAt), Enroll: named(r.enroll), Metrics: "https://" + r.metrics, OperatorToken: s.token,
+		Tenant: tenant, Region: region,
+	}
+	for _, n := range r.nodes {
+		t.Nodes = append(t.Nodes, n.id)
 	}
 	text, err := json.Marshal(t, jsontext.WithIndent("  "))
 	if err != nil {
@@ -52,7 +54,11 @@ func (r *running) tell(s *seeds) error {
 		fmt.Fprintf(&out, "  note: %s\n", note)
 	}
 	fmt.Fprintf(&out, "  API       %s/api/v1 (reference: %s/api/v1/docs)\n", r.url(), r.url())
-	fmt.Fprintf(&out, "  internal  %s\n", t.Internal)
+	fmt.Fprintf(&out, "  ingress   %s\n", t.Internal)
+	fmt.Fprintf(&out, "  enrolment %s\n", t.Enroll)
+	for _, n := range r.nodes {
+		fmt.Fprintf(&out, "  node %s   http://%s/debug/tenants\n", n.id, n.metrics)
+	}
 	fmt.Fprintf(&out, "  metrics   %s/metrics\n", t.Metrics)
 	fmt.Fprintf(&out, "  CA        %s\n", shorter(r.ca.File()))
 	fmt.Fprintf(&out, "  token     %s\n\n", s.token)
@@ -75,9 +81,9 @@ func (p *place) curlFile(token string) []byte {
 
 // walk are lines for a shell, which move the tenant to the other node and revoke a phone.
 func (r *running) walk(s *seeds) []string {
-	other := nodeIDs()[0]
-	if i := slices.Index(nodeIDs(), s.holder); i == 0 {
-		other = nodeIDs()[1]
+	other := r.nodes[0].id
+	if s.holder == other {
+		other = r.nodes[1].id
 	}
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"syscall"
 	"time"
 
-	"berth/cmd/internal/config"
+	"berth/cmd/internal/settings"
 )
 
 // Open listens at an address. Mode is that of a Unix socket's file; it holds from the moment that the socket can be
 // connected to.
-func Open(ctx context.Context, a config.Address, mode fs.FileMode) (net.Listener, error) {
+func Open(ctx context.Context, a settings.Address, mode fs.FileMode) (net.Listener, error) {
 	if a.Network == "unix" {
 		return openSocket(ctx, a.Value, mode)
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"berth/cmd/internal/config"
 	"berth/cmd/internal/listen"
+	"berth/cmd/internal/settings"
 )
 
 // shortDir is a directory whose path leaves room for a socket's.
@@ -29,7 +29,7 @@ func shortDir(tb testing.TB) string {
 	return dir
 }
 
-func address(path string) config.Address { return config.Address{Network: "unix", Value: path} }
+func address(path string) settings.Address { return settings.Address{Network: "unix", Value: path} }
 
 // A socket has its mode, is found at its path, and is gone when it is closed.
 func TestSocket(t *testing.T) {

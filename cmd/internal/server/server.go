@@ -17,6 +17,7 @@ import (
 	"berth/adapters/httpapi"
 	"berth/cmd/internal/config"
 	"berth/cmd/internal/listen"
+	"berth/cmd/internal/settings"
 	"berth/cmd/internal/wiring/berthd"
 )
 
@@ -98,7 +99,7 @@ func (s *Server) open(ctx context.Context, certs *certificates) ([]bound, error)
 }
 
 func (s *Server) openOne(ctx context.Context, name, text string, certs *certificates) (bound, error) {
-	a, err := config.ParseAddress(text)
+	a, err := settings.ParseAddress(text)
 	if err != nil {
 		return bound{}, err
 	}

@@ -24,13 +24,17 @@ import (
 
 // GroundSet is what depends on no database.
 var GroundSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
-	systemclock.New, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
+	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
 	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),
 	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)),
 	provideTokens, provideSecrets, provideBootstrap,
 	wire.Struct(new(Ground), "*"),
 )
+
+func provideClock(c config.Config) (*systemclock.Clock, error) {
+	return systemclock.Shifted(c.ClockOffset)
+}
 
 func provideMetrics(v Version) *metrics.Metrics { return metrics.New(string(v)) }
 

@@ -7,7 +7,6 @@
 package berthd
 
 import (
-	"berth/adapters/clock/systemclock"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/node"
 	"berth/adapters/httpapi/operator"
@@ -25,7 +24,7 @@ import (
 // OnSQLite builds a control plane on SQLite. The function returned lets go of what it opened.
 func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
 	metrics := provideMetrics(v)
-	clock, err := systemclock.New()
+	clock, err := provideClock(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,7 +162,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 // OnPostgres builds one of any number of replicas on a Postgres server. The function returned lets go of what it opened.
 func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
 	metrics := provideMetrics(v)
-	clock, err := systemclock.New()
+	clock, err := provideClock(c)
 	if err != nil {
 		return nil, nil, err
 	}

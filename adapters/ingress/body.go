@@ -1,0 +1,86 @@
+package ingress
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"berth/domain/fault"
+)
+
+// memory bounds the bodies of all requests that are in flight, in bytes.
+type memory struct {
+	most int64
+	used atomic.Int64
+}
+
+// take counts n bytes. Fault: Unavailable body_memory_exhausted.
+func (m *memory) take(n int64) error {
+	if m.used.Add(n) > m.most {
+		m.used.Add(-n)
+		return fault.New(fault.Unavailable, "body_memory_exhausted", "too many bodies are in flight").After(time.Second)
+	}
+	return nil
+}
+
+func (m *memory) give(n int64) { m.used.Add(-n) }
+
+// firstPiece is what a body may take before anything of it arrived. A client that declares much and sends little holds no
+// more than twice what it sent.
+const firstPiece = 16 << 10
+
+// readBody reads a body whose length is declared and bounded. What it takes of the memory is given back by release.
+func (x *exchange) readBody(r *http.Request) error {
+	length := int(r.ContentLength)
+	if length == 0 {
+		return nil
+	}
+	_ = x.control.SetReadDeadline(time.Now().Add(x.g.o.Limits.BodyTimeout))
+	for len(x.body) < length {
+		if err := x.grow(length); err != nil {
+			return err
+		}
+		n, err := io.ReadFull(r.Body, x.body[len(x.body):cap(x.body)])
+		x.body = x.body[:len(x.body)+n]
+		if err != nil {
+			return x.unreadable(r, err)
+		}
+	}
+	// The end has to be seen, so that net/http notices from here on when the client leaves.
+	if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // io.Reader promises this very value
+		return x.unreadable(r, err)
+	}
+	x.bodyRead = true
+	// A deadline that stayed would end the request while it waits.
+	_ = x.control.SetReadDeadline(time.Time{})
+	return nil
+}
+
+// grow makes room for the next piece.
+func (x *exchange) grow(length int) error {
+	size := min(length, max(firstPiece, 2*cap(x.body)))
+	if err := x.g.memory.take(int64(size - cap(x.body))); err != nil {
+		return err
+	}
+	x.held += int64(size - cap(x.body))
+	grown := make([]byte, len(x.body), size)
+	copy(grown, x.body)
+	x.body = grown
+	return nil
+}
+
+func (x *exchange) release() {
+	x.g.memory.give(x.held)
+	x.held = 0
+}
+
+func (x *exchange) unreadable(r *http.Request, err error) error {
+	if isTimeout(err) {
+		return form(http.StatusRequestTimeout, "body_too_slow", "the body did not arrive in time")
+	}
+	x.gone = r.Context().Err() != nil
+	refused := form(http.StatusBadRequest, "body_unreadable", "the body could not be read to its end")
+	refused.fault = refused.fault.Because(err)
+	return refused
+}

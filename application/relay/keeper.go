@@ -1,0 +1,336 @@
+package relay
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"sync/atomic"
+	"time"
+
+	"berth/domain/fault"
+	"berth/domain/identity"
+	"berth/domain/placement"
+	"berth/ports/engine"
+)
+
+// keeper keeps the node's certificate (I5): it enrols, renews in time, and finds out that the certificate is accepted no
+// more. At every moment the disk holds a certificate in use with its key, and at most one more key, of which a
+// certificate was asked for: a crash or a lost answer between any two steps leaves one of the two to go on with.
+type keeper struct {
+	*Node
+	current   atomic.Pointer[credential]
+	installed atomic.Int64 // Elapsed from which requests show the current one
+	wake      chan struct{}
+
+	// The rest belongs to run alone.
+	tries backoff
+	told  string // what was said last of why there is no certificate
+}
+
+func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct{}, 1)} }
+
+const (
+	watchToken  = 2 * time.Second // how often a join token is looked for, while one is needed
+	watchClock  = time.Minute     // how long the keeper sleeps at most: a wall clock may be set
+	skewAllowed = 2 * time.Second // between this wall clock and the control plane's, before people are told
+)
+
+// usable says whether the node has a certificate that is accepted, as far as it knows.
+func (k *keeper) usable() bool {
+	k.state.mu.RLock()
+	defer k.state.mu.RUnlock()
+	return k.current.Load() != nil && k.state.lost == nil
+}
+
+// Certificate is what the node shows: a chain in DER, its own first, and the key. ok is false while there is none.
+func (n *Node) Certificate() (chain [][]byte, key ed25519.PrivateKey, ok bool) {
+	c := n.keeper.current.Load()
+	if c == nil {
+		return nil, nil, false
+	}
+	return c.Chain, c.Key, true
+}
+
+// now is the control plane's time as far as it is known: certificates begin and end by it.
+func (k *keeper) now() time.Time {
+	k.state.mu.RLock()
+	defer k.state.mu.RUnlock()
+	return k.Clock.Now().Add(k.state.skew)
+}
+
+// run keeps the certificate until the context ends.
+func (k *keeper) run(ctx context.Context) {
+	k.load(ctx)
+	for {
+		if !k.pause(ctx, k.step(ctx), k.wake) {
+			return
+		}
+	}
+}
+
+// load takes up the certificate that is on the disk.
+func (k *keeper) load(ctx context.Context) {
+	kept, ok, err := k.Identity.Current(ctx)
+	if err == nil && ok {
+		var c *credential
+		if c, err = k.read(kept); err == nil {
+			k.use(c)
+			k.Log.InfoContext(ctx, "the certificate is taken up", "fingerprint", c.Fingerprint, "expires_at", c.NotAfter)
+			return
+		}
+	}
+	if err == nil {
+		err = fault.New(fault.Unauthenticated, "credential_missing", "the node has no certificate")
+	}
+	k.lose(ctx, err)
+}
+
+// step does the one thing that is due, and says when to look again.
+func (k *keeper) step(ctx context.Context) time.Duration {
+	c := k.current.Load()
+	if c != nil && !k.now().Before(c.NotAfter) {
+		k.lose(ctx, fault.New(fault.Unauthenticated, "credential_expired", "the certificate ended at %s", c.NotAfter.Format(time.RFC3339)))
+	}
+	if !k.usable() {
+		return k.enrol(ctx)
+	}
+	if left := c.renewAt.Sub(k.now()); left > 0 {
+		k.tries = backoff{}
+		return min(left, watchClock)
+	}
+	if err := k.rotate(ctx, c); err != nil {
+		wait := k.tries.next(k.chance, err, min(lastRetry, c.NotAfter.Sub(c.NotBefore)/20))
+		k.Log.WarnContext(ctx, "the certificate could not be renewed; the current one stays in use", "error", err,
+			"expires_at", c.NotAfter, "again_in", wait.Round(time.Millisecond))
+		return wait
+	}
+	return 0
+}
+
+// rotate gets the next certificate over the current one.
+func (k *keeper) rotate(ctx context.Context, c *credential) error {
+	key, csr, err := k.prepared(ctx, "rotate "+c.Fingerprint)
+	if err != nil {
+		return err
+	}
+	sent := k.clocks()
+	timed, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	in, err := k.Authority.Credentials.Rotate(timed, csr)
+	if err != nil {
+		k.heard(ctx, err, sent.Elapsed)
+		return err
+	}
+	next, err := k.issued(in, key)
+	if err != nil {
+		return err
+	}
+	k.serverTime(ctx, in.ServerTime, sent)
+	if err := k.install(ctx, next); err != nil {
+		return err
+	}
+	k.counts.rotations.Add(1)
+	k.Log.InfoContext(ctx, "the certificate is renewed", "fingerprint", next.Fingerprint, "expires_at", next.NotAfter)
+	return nil
+}
+
+func (k *keeper) clocks() placement.Clocks {
+	k.state.mu.RLock()
+	defer k.state.mu.RUnlock()
+	return k.state.read()
+}
+
+// prepared is a key for one request, durable before anybody is asked for a certificate of it, and the request. A key that
+// was prepared for the same request, of which the answer was lost, is used again; one for another may be known to whoever
+// copied the disk since.
+func (k *keeper) prepared(ctx context.Context, purpose string) (key ed25519.PrivateKey, csr []byte, err error) {
+	next, ok, err := k.Identity.Prepared(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok || next.For != purpose {
+		next = engine.NextKey{Key: k.chance.newKey(), For: purpose}
+		if err := k.Identity.Prepare(ctx, next); err != nil {
+			return nil, nil, err
+		}
+	}
+	csr, err = request(next.Key)
+	return next.Key, csr, err
+}
+
+// install makes a certificate the current one: on the disk first, and then for every connection that is made from here
+// on.
+func (k *keeper) install(ctx context.Context, c *credential) error {
+	if err := k.Identity.Install(ctx, c.Credential); err != nil {
+		return err
+	}
+	k.use(c)
+	return nil
+}
+
+func (k *keeper) use(c *credential) {
+	k.current.Store(c)
+	if k.Renewed != nil {
+		k.Renewed()
+	}
+	k.installed.Store(int64(k.Clock.Elapsed()))
+	k.state.mu.Lock()
+	back := k.state.lost != nil
+	k.state.lost = nil
+	k.state.mu.Unlock()
+	k.tries, k.told = backoff{}, ""
+	k.news.tell()
+	if back {
+		k.renewAll()
+		k.beats.rouse()
+	}
+}
+
+// enrol spends a join token, if there is one that was not spent.
+func (k *keeper) enrol(ctx context.Context) time.Duration {
+	token, err := k.Tokens.Token(ctx)
+	if err != nil {
+		return k.waiting(ctx, err)
+	}
+	hash := identity.HashSecret(identity.JoinToken, token)
+	used := token == ""
+	if !used {
+		if used, err = k.Identity.Spent(ctx, hash); err != nil {
+			return k.waiting(ctx, err)
+		}
+	}
+	if used {
+		return k.waiting(ctx, nil)
+	}
+	err = k.spend(ctx, token, hash)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		return 0
+	}
+	wait := k.tries.next(k.chance, err, lastRetry)
+	k.Log.WarnContext(ctx, "the node could not enrol", "error", err, "again_in", wait.Round(time.Millisecond))
+	return wait
+}
+
+func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
+	key, csr, err := k.prepared(ctx, "enrol "+hex.EncodeToString(hash[:]))
+	if err != nil {
+		return err
+	}
+	sent := k.clocks()
+	timed, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	in, err := k.Authority.Enrolment.Enroll(timed, token, csr)
+	if spent(err) {
+		if kept := k.Identity.Spend(ctx, hash); kept != nil {
+			return kept
+		}
+	}
+	if err != nil {
+		return err
+	}
+	c, err := k.issued(in, key)
+	if err != nil {
+		return err
+	}
+	k.serverTime(ctx, in.ServerTime, sent)
+	if err := k.install(ctx, c); err != nil {
+		return err
+	}
+	k.counts.enrolments.Add(1)
+	k.Log.InfoContext(ctx, "the node is enrolled", "spiffe_id", c.SPIFFEID.String(), "fingerprint", c.Fingerprint, "expires_at", c.NotAfter)
+	return k.Identity.Spend(ctx, hash)
+}
+
+// waiting says once, for each reason, what a person has to do.
+func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
+	k.state.mu.RLock()
+	lost := k.state.lost
+	k.state.mu.RUnlock()
+	if err == nil {
+		err = lost
+	}
+	if why := fault.SlugOf(err); why != k.told {
+		k.told = why
+		k.Log.ErrorContext(ctx, "the node has no certificate that is accepted, and serves nothing: give it another join token",
+			"error", err, "join_token", "is read as soon as another one lies there")
+	}
+	return k.chance.within(watchToken)
+}
+
+// lose ends the use of the certificate: nothing is served until there is another one.
+func (k *keeper) lose(ctx context.Context, err error) {
+	k.state.mu.Lock()
+	first := k.state.lost == nil
+	if first {
+		k.state.lost = lostBy(err)
+	}
+	k.state.mu.Unlock()
+	if !first {
+		return
+	}
+	k.fence.rouse()
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+	k.Log.ErrorContext(ctx, "the certificate is accepted no more: nothing is served", "error", err)
+}
+
+func lostBy(err error) error {
+	f, ok := fault.As(err)
+	if !ok {
+		f = fault.New(fault.Unauthenticated, "credential_missing", "the node has no certificate").Because(err)
+	}
+	return f.Curable("make a join token for this node, and put it where the node looks for it")
+}
+
+// heard looks at a refusal of a request that was sent at the instant given: whether it means that the certificate is
+// accepted no more. A request that showed an earlier certificate says nothing of the current one.
+func (k *keeper) heard(ctx context.Context, err error, sent time.Duration) {
+	if endsCredential(err) && sent > time.Duration(k.installed.Load()) && k.usable() {
+		k.lose(ctx, err)
+	}
+}
+
+// serverTime learns how far the two wall clocks are apart from an answer to a request that was sent at the instant given.
+func (k *keeper) serverTime(ctx context.Context, server time.Time, sent placement.Clocks) {
+	if server.IsZero() {
+		return
+	}
+	k.state.mu.Lock()
+	now := k.state.read()
+	// The answer was made at some time in between.
+	skew := server.Sub(sent.Wall.Add((now.Elapsed - sent.Elapsed) / 2))
+	was := k.state.skew
+	k.state.skew = skew
+	k.state.mu.Unlock()
+	if apart(skew) != apart(was) {
+		k.Log.WarnContext(ctx, "the clocks of this machine and of the control plane are apart", "skew", skew.Round(time.Millisecond),
+			"allowed", skewAllowed, "apart", apart(skew))
+	}
+}
+
+func apart(skew time.Duration) bool { return skew.Abs() > skewAllowed }
+
+// Identity is how the node's certificate stands, for people.
+type Identity struct {
+	SPIFFEID    string
+	Fingerprint string
+	NotAfter    time.Time
+	RenewAt     time.Time
+	Lost        error // why it is not accepted; nil while it is
+}
+
+func (k *keeper) status() Identity {
+	out := Identity{SPIFFEID: k.settings.Self.String()}
+	if c := k.current.Load(); c != nil {
+		out.Fingerprint, out.NotAfter, out.RenewAt = c.Fingerprint, c.NotAfter, c.renewAt
+	}
+	k.state.mu.RLock()
+	defer k.state.mu.RUnlock()
+	out.Lost = k.state.lost
+	return out
+}

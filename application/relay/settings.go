@@ -1,0 +1,69 @@
+package relay
+
+import (
+	"time"
+
+	"berth/domain/fault"
+	"berth/domain/ident"
+	"berth/domain/identity"
+	"berth/domain/placement"
+)
+
+// Settings are what a node is and how it behaves. Use DefaultSettings.
+type Settings struct {
+	Self      identity.SPIFFEID
+	Version   string // of this program, for people
+	Advertise string // host:port where peers reach the node; may be empty
+
+	Capacity *placement.Capacity // the node's own limit; nil for none
+
+	Bound      time.Duration // the oldest that a snapshot may be (A6)
+	Refresh    time.Duration // a full snapshot is taken so often (A4)
+	Poll       time.Duration // and changes are asked for so often
+	Timeout    time.Duration // of a poll, and of the snapshot after it
+	Wait       time.Duration // of a long poll
+	ClockBound time.Duration // by how much the two clocks may diverge between beats
+	Parallel   int           // tenants that are worked on at a time
+	Pace       time.Duration // a pause before each report of a migration, so that a person can watch it
+}
+
+// DefaultSettings are those of A4 and A6.
+func DefaultSettings(self identity.SPIFFEID) Settings {
+	return Settings{
+		Self: self, Bound: 65 * time.Second, Refresh: time.Minute, Poll: 5 * time.Second, Timeout: 3 * time.Second,
+		Wait: 25 * time.Second, ClockBound: time.Second, Parallel: 8,
+	}
+}
+
+// Check refuses settings with which the node could not keep its promises. Faults: Invalid invalid_setting, invalid_id.
+func (s Settings) Check() error {
+	between := func(name string, v, least, most time.Duration) *fault.Error {
+		if v >= least && v <= most {
+			return nil
+		}
+		return fault.New(fault.Invalid, "invalid_setting", "must lie between %v and %v", least, most).At(name)
+	}
+	var capacity error
+	if s.Capacity != nil {
+		capacity = s.Capacity.Check("capacity")
+	}
+	if capacity != nil {
+		return capacity
+	}
+	return fault.All(ident.Check("node", s.Self.Node()),
+		between("bound", s.Bound, 2*time.Second, 65*time.Second),
+		between("refresh", s.Refresh, time.Second, s.Bound-s.Timeout),
+		between("poll", s.Poll, 100*time.Millisecond, s.Refresh),
+		between("timeout", s.Timeout, 100*time.Millisecond, s.Bound/2),
+		between("wait", s.Wait, time.Second, 30*time.Second),
+		between("clock_bound", s.ClockBound, 100*time.Millisecond, time.Minute),
+		between("pace", s.Pace, 0, time.Minute),
+		parallel(s.Parallel))
+}
+
+func parallel(n int) *fault.Error {
+	if n >= 1 && n <= 256 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "invalid_setting", "must lie between 1 and 256").At("parallel")
+}

@@ -1,0 +1,143 @@
+package relay
+
+import (
+	"sync"
+	"time"
+
+	"berth/domain/authorization"
+	"berth/domain/fault"
+	"berth/domain/ident"
+	"berth/domain/placement"
+	"berth/ports/clock"
+	"berth/ports/engine"
+)
+
+// state is everything that the node's answers rest on. What it permits is never kept: it is asked for anew each time.
+type state struct {
+	settings Settings
+	clock    clock.Clock
+
+	mu         sync.RWMutex
+	closed     error // why nothing is served, whatever else is true; nil while nothing speaks against it
+	lost       error // why the node's certificate is not accepted; nil while it is
+	granted    placement.Granted
+	watch      placement.ClockWatch
+	tenants    map[string]*tenant
+	guarded    map[*guard]struct{}
+	boot       string
+	storage    string
+	generation int64 // heartbeat generation; 0 before the first registration
+	sequence   int64
+	version    int64 // of the assignments
+	status     string
+	skew       time.Duration // of the control plane's wall clock, ahead of this one
+	refused    error         // why the control plane does not take this process as the node; nil while it does
+	serving    bool          // what was told of the lease last
+	contact    time.Duration // when a beat was sent that was answered last
+}
+
+// tenant is one tenant of which something is known. Only those that were told concern the node.
+type tenant struct {
+	told    *placement.Assignment // nil where the node has no part in it
+	seen    engine.Seen
+	held    placement.Held
+	view    *authorization.View
+	copy    placement.Copy
+	refresh time.Duration // when the snapshot is to be taken anew
+	stale   bool          // it is to be taken anew at once
+	pending int64         // the placement version of which a report was taken
+	failed  error         // what went wrong last; for people
+}
+
+func newState(s Settings, c clock.Clock) *state {
+	return &state{
+		settings: s, clock: c, watch: placement.ClockWatch{Bound: s.ClockBound}, tenants: map[string]*tenant{},
+		guarded: map[*guard]struct{}{},
+	}
+}
+
+// read is one reading of both clocks.
+func (s *state) read() placement.Clocks {
+	elapsed := s.clock.Elapsed()
+	return placement.Clocks{Wall: ident.Instant(s.clock.Now()), Elapsed: elapsed}
+}
+
+func (s *state) warrant(t *tenant) placement.Warrant {
+	return placement.Warrant{
+		Self: s.settings.Self.Node(), Held: t.held, Granted: s.granted, Copy: t.copy, Bound: s.settings.Bound,
+	}
+}
+
+// use is what a question is about.
+type use uint8
+
+const (
+	reading use = iota
+	writing
+)
+
+// judge answers a question as of a reading of the clocks. The caller holds the lock, and read the clocks under it.
+func (s *state) judge(id string, u use, now placement.Clocks) (generation int64, err error) {
+	if err := s.usable(now); err != nil {
+		return 0, err
+	}
+	t := s.tenants[id]
+	if t == nil || t.told == nil {
+		return 0, fault.New(fault.Unavailable, "not_holder", "the tenant does not concern this node")
+	}
+	w := s.warrant(t)
+	check := w.CheckRead
+	if u == writing {
+		check = w.Check
+	}
+	switch err := check(now.Elapsed); {
+	case err != nil:
+		return 0, err
+	case t.view == nil || !t.view.Active():
+		return 0, fault.New(fault.Unavailable, "tenant_not_active", "the tenant is suspended or closed")
+	case u == writing && !t.view.Writable():
+		return 0, fault.New(fault.Unavailable, "not_holder", "the last snapshot does not name this node as the writer")
+	}
+	return t.held.Generation, nil
+}
+
+// usable says why nothing at all is served, if so.
+func (s *state) usable(now placement.Clocks) error {
+	switch {
+	case s.closed != nil:
+		return s.closed
+	case s.lost != nil:
+		return s.lost
+	}
+	if gap, jumped := s.watch.Jump(now); jumped {
+		return fault.New(fault.Unavailable, "clock_jumped", "the clock jumped by %v, so that nobody knows what the lease is worth",
+			gap.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// tenantOf finds or makes what is known of a tenant. The caller holds the lock.
+func (s *state) tenantOf(id string) *tenant {
+	t := s.tenants[id]
+	if t == nil {
+		t = &tenant{seen: engine.Seen{Tenant: id}}
+		s.tenants[id] = t
+	}
+	return t
+}
+
+// forget lets go of what a tenant was held by. The caller holds the lock.
+func (t *tenant) forget() {
+	t.held = placement.Held{Generation: t.seen.Generation, Version: t.seen.Version}
+	t.view, t.stale = nil, true
+}
+
+// distrust ends the lease and the trust in every snapshot, and in every answer that was asked for before now. The caller
+// holds the lock.
+func (s *state) distrust(now time.Duration) {
+	s.watch.Distrust(now)
+	s.granted = placement.Granted{}
+	for _, t := range s.tenants {
+		t.held.LeaseEpoch, t.stale = 0, true
+	}
+}

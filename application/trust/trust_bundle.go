@@ -1,0 +1,33 @@
+package trust
+
+import (
+	"context"
+
+	"berth/domain/identity"
+	"berth/ports/store"
+)
+
+// Bundle is every root that is believed in a trust domain.
+type Bundle struct {
+	TrustDomain string
+	Roots       []identity.SigningKeyRecord // by not-before, each with its certificate
+}
+
+// TrustBundle returns the roots by which nodes' certificates are verified: those published ahead of their turn, the one
+// that signs and those that once did, as long as anything they signed can live. A compromised one is not among them. It
+// is public, and empty only before the first root was made.
+func (t *Trust) TrustBundle(ctx context.Context) (Bundle, error) {
+	var out Bundle
+	err := t.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
+		ring, err := ringOf(ctx, r, identity.KeyForCA)
+		if err == nil {
+			out = t.bundle(ring)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (t *Trust) bundle(ring *identity.KeyRing) Bundle {
+	return Bundle{TrustDomain: t.Settings.TrustDomain, Roots: ring.Published(t.Clock.Now())}
+}

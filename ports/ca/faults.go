@@ -1,0 +1,31 @@
+package ca
+
+import (
+	"context"
+	"time"
+
+	"berth/domain/fault"
+)
+
+// Retry is when it makes sense to ask an authority again that was away.
+const Retry = 5 * time.Second
+
+// Away is the fault of an authority that did not do what it was asked, because of cause.
+func Away(cause error) *fault.Error {
+	f := fault.New(fault.Unavailable, "ca_unavailable", "the certificate authority cannot be used").Because(cause)
+	f.RetryAfter = Retry
+	return f
+}
+
+// Ended returns Away where the context has ended, and nil otherwise.
+func Ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return Away(err)
+	}
+	return nil
+}
+
+// Refused is the fault of an order that no certificate can come of.
+func Refused(detail string) *fault.Error {
+	return fault.New(fault.Invalid, "ca_order_refused", "the certificate cannot be signed: %s", detail)
+}
