@@ -56,7 +56,7 @@ func calls(o apiclient.Operator, n apiclient.Node, d apiclient.Device) map[strin
 	add("credentials", func(c context.Context) (any, error) { return o.Credentials(c, id) })
 	add("revoke credential", func(c context.Context) (any, error) { return o.RevokeCredential(c, id, strings.Repeat("ab", 32), "r") })
 	add("signing keys", func(c context.Context) (any, error) { return o.SigningKeys(c) })
-	add("rotate", func(c context.Context) (any, error) { return o.RotateSigningKey(c) })
+	add("rotate", func(c context.Context) (any, error) { return o.RotateSigningKey(c, contract.RotateKey{}) })
 	add("compromise", func(c context.Context) (any, error) { return o.CompromiseSigningKey(c, id, "r") })
 	add("create token", func(c context.Context) (any, error) {
 		return o.CreateToken(c, contract.NewToken{Name: "n", Role: "viewer"})

@@ -81,8 +81,11 @@ func (s *Server) open(ctx context.Context, certs *certificates) ([]bound, error)
 	for _, l := range []struct {
 		name, address string
 		handler       http.Handler
-	}{{"api", c.Listen, h.API}, {"internal", c.InternalListen, h.Internal}, {"metrics", c.MetricsListen, h.Metrics}} {
-		if l.address == config.Off {
+	}{
+		{"api", c.Listen, h.API}, {"internal", c.InternalListen, h.Internal}, {"enroll", c.EnrollListen, h.Enroll},
+		{"metrics", c.MetricsListen, h.Metrics},
+	} {
+		if l.address == "" || l.address == config.Off {
 			continue
 		}
 		one, err := s.openOne(ctx, l.name, l.address, certs)
