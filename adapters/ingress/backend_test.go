@@ -173,7 +173,7 @@ func (b *backend) one() arrived {
 
 // proven opens the assertion about a request that arrived, as the control plane does.
 func (w *world) proven(a arrived) (identity.Assertion, error) {
-	return identity.OpenAssertion(a.assertions(), w.secrets, identity.Arrived{
+	return identity.OpenAssertion(a.assertions(), w.getSecrets(), identity.Arrived{
 		Method: a.Method, Target: a.target(), Host: a.Host, BodySHA256: sha256.Sum256([]byte(a.body)),
 	}, w.clock.Now(), 5*time.Second)
 }
