@@ -1,6 +1,8 @@
 package trust_test
 
 import (
+	"context"
+	"crypto/ed25519"
 	"errors"
 	"slices"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"berth/application/trust"
 	"berth/domain/fault"
 	"berth/domain/identity"
+	"berth/ports/ca/catest"
 	"berth/ports/signer"
 )
 
@@ -200,6 +203,28 @@ func TestRootThatIsNotSigned(t *testing.T) {
 	for _, r := range e.roots() {
 		_, err := e.kms.Public(e.ctx, signer.KeyRef(r.Ref))
 		e.must(err)
+	}
+}
+
+// picky is a signing service that makes no keys for device tokens.
+type picky struct{ signer.Keys }
+
+func (p picky) Create(ctx context.Context, purpose signer.Purpose) (signer.KeyRef, ed25519.PublicKey, error) {
+	if purpose == signer.DeviceToken {
+		return "", nil, signer.Unreachable(errors.New("no such slot"))
+	}
+	return p.Keys.Create(ctx, purpose)
+}
+
+// A purpose whose keys can not be made holds up no other, and the failure is told.
+func TestOnePurposeHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.CA = catest.NewMemory(w.kms)
+	w.Signer = picky{w.kms}
+	w.refused(w.KeepKeys(w.ctx), fault.Unavailable, "signer_unavailable")
+	if b, err := w.TrustBundle(w.ctx); err != nil || len(b.Roots) != 1 {
+		t.Fatalf("the bundle is %+v, %v", b, err)
 	}
 }
 
