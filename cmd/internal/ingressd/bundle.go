@@ -29,7 +29,7 @@ type keeper struct {
 }
 
 const (
-	hasty    = time.Second // between two questions while nothing is believed yet
+	hasty    = 200 * time.Millisecond // between two questions while nothing is believed yet
 	patience = 5 * time.Second
 )
 
