@@ -44,7 +44,7 @@ func (n *Node) told(ctx context.Context, all authority.Assigned) error {
 	}
 	accepted, higher := n.acceptable(ctx, all.Placements)
 	if len(higher) > 0 {
-		if err := n.Tenants.Saw(ctx, higher); err != nil {
+		if err := n.Disk.Saw(ctx, higher); err != nil {
 			return err
 		}
 	}

@@ -81,8 +81,12 @@ func (k *keeper) load(ctx context.Context) {
 	}
 	if err == nil {
 		err = fault.New(fault.Unauthenticated, "credential_missing", "the node has no certificate")
+	} else {
+		k.Log.ErrorContext(ctx, "the certificate on the disk can not be used", "error", err)
 	}
-	k.lose(ctx, err)
+	k.state.mu.Lock()
+	defer k.state.mu.Unlock()
+	k.state.lost = lostBy(err)
 }
 
 // step does the one thing that is due, and says when to look again.
@@ -254,8 +258,8 @@ func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
 	}
 	if why := fault.SlugOf(err); why != k.told {
 		k.told = why
-		k.Log.ErrorContext(ctx, "the node has no certificate that is accepted, and serves nothing: give it another join token",
-			"error", err, "join_token", "is read as soon as another one lies there")
+		k.Log.ErrorContext(ctx, "the node has no certificate that is accepted, and serves nothing: it waits for another join token",
+			"error", err)
 	}
 	return k.chance.within(watchToken)
 }
@@ -281,8 +285,11 @@ func (k *keeper) lose(ctx context.Context, err error) {
 
 func lostBy(err error) error {
 	f, ok := fault.As(err)
-	if !ok {
+	switch {
+	case !ok:
 		f = fault.New(fault.Unauthenticated, "credential_missing", "the node has no certificate").Because(err)
+	case f.Cure != "":
+		return f
 	}
 	return f.Curable("make a join token for this node, and put it where the node looks for it")
 }

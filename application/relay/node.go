@@ -22,7 +22,7 @@ type Ports struct {
 	Log   *slog.Logger
 
 	Authority Authority
-	Tenants   engine.Tenants
+	Disk      engine.Tenants
 	Identity  engine.Identity
 	Tokens    engine.Tokens
 	// Renewed is called when another certificate is in force, before it is used first: no connection that showed the
@@ -108,7 +108,7 @@ func (n *Node) Run(ctx context.Context) error {
 // restore reads what the node kept. Nothing of it permits anything: it says what is not accepted any more, and which
 // copies there are (P8, P15).
 func (n *Node) restore(ctx context.Context) error {
-	storage, err := n.Tenants.StorageID(ctx, func() string { return n.IDs.New("disk") })
+	storage, err := n.Disk.StorageID(ctx, func() string { return n.IDs.New("disk") })
 	if err != nil {
 		return fmt.Errorf("read the name of the data directory: %w", err)
 	}
@@ -116,7 +116,7 @@ func (n *Node) restore(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.boot, s.storage = n.IDs.New("boot"), storage
-	err = n.Tenants.All(ctx, func(k engine.Kept) error {
+	err = n.Disk.All(ctx, func(k engine.Kept) error {
 		s.tenants[k.Tenant] = &tenant{seen: k.Seen, copy: k.Copy, held: heldOf(k.Seen), stale: true}
 		return nil
 	})

@@ -108,7 +108,7 @@ func (n *Node) change(ctx context.Context, told placement.Assignment, act placem
 	if act == placement.Fence || act == placement.Seal {
 		n.state.fenced(told.Tenant) // nothing begins any more while the fence is on its way to the disk
 	}
-	kept, err := n.Tenants.Change(ctx, told.Tenant, func(k *engine.Kept) error {
+	kept, err := n.Disk.Change(ctx, told.Tenant, func(k *engine.Kept) error {
 		if seenOf(told).Below(k.Seen) || placement.Follow(n.settings.Self.Node(), told, k.Copy) != act {
 			return fault.New(fault.Conflict, "step_overtaken", "what is on the disk has gone on meanwhile")
 		}
@@ -150,7 +150,7 @@ func (n *Node) collect(ctx context.Context, id string, at standing) error {
 	if !at.copy.Leftover(at.seen.Generation) {
 		return nil
 	}
-	kept, err := n.Tenants.Change(ctx, id, func(k *engine.Kept) error {
+	kept, err := n.Disk.Change(ctx, id, func(k *engine.Kept) error {
 		if k.Copy.Leftover(k.Generation) {
 			k.Copy, k.Sequence = placement.Copy{}, 0
 		}

@@ -48,7 +48,7 @@ func (n *Node) sawOf(ctx context.Context, in authority.Snapshot) error {
 	if before := n.state.standing(in.Tenant).seen; !before.Below(now) {
 		return nil
 	}
-	if err := n.Tenants.Saw(ctx, []engine.Seen{now}); err != nil {
+	if err := n.Disk.Saw(ctx, []engine.Seen{now}); err != nil {
 		return err
 	}
 	n.state.mu.Lock()

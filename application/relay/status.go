@@ -25,7 +25,6 @@ type Status struct {
 	Waiting               int   // tenants in the queue
 	Guarded               int   // connections and the like that are open
 	Why                   error // why nothing is served; nil where something may be
-	Tenants               []TenantStatus
 }
 
 // Ready says whether the node is one that its load balancer may send devices to: registered, with a lease that runs.
@@ -47,7 +46,7 @@ type TenantStatus struct {
 	Failed      error // what went wrong with it last; nil where nothing did
 }
 
-// Status looks at the node. Tenants are in the order of their ids.
+// Status looks at the node.
 func (n *Node) Status() Status {
 	identity := n.keeper.status()
 	s := n.state
@@ -63,12 +62,22 @@ func (n *Node) Status() Status {
 	if s.granted.Alive(now.Elapsed) {
 		out.LeaseLeft = s.granted.SentAt + s.granted.For - now.Elapsed
 	}
+	return out
+}
+
+// Tenants looks at every tenant that concerns the node, in the order of their ids.
+func (n *Node) Tenants() []TenantStatus {
+	s := n.state
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	now := s.read()
+	out := make([]TenantStatus, 0, len(s.tenants))
 	for id, t := range s.tenants {
 		if t.told != nil {
-			out.Tenants = append(out.Tenants, s.tenantStatus(id, t, now))
+			out = append(out, s.tenantStatus(id, t, now))
 		}
 	}
-	slices.SortFunc(out.Tenants, func(a, b TenantStatus) int { return cmp.Compare(a.Tenant, b.Tenant) })
+	slices.SortFunc(out, func(a, b TenantStatus) int { return cmp.Compare(a.Tenant, b.Tenant) })
 	return out
 }
 

@@ -1,0 +1,43 @@
+package sqliteengine
+
+// schemaVersion is the one that this program reads and writes.
+const schemaVersion = 1
+
+// schema makes node.db. What is kept of a tenant is one row: what was seen, the copy and its fence change together.
+const schema = `
+CREATE TABLE node (
+	one        INTEGER PRIMARY KEY CHECK (one = 1),
+	storage_id TEXT    NOT NULL
+) STRICT;
+CREATE TABLE tenants (
+	tenant        TEXT    PRIMARY KEY,
+	generation    INTEGER NOT NULL,
+	version       INTEGER NOT NULL,
+	present       INTEGER NOT NULL CHECK (present IN (0, 1)),
+	stamp         INTEGER NOT NULL,
+	fenced        INTEGER NOT NULL CHECK (fenced IN (0, 1)),
+	fence_version INTEGER NOT NULL,
+	migration     TEXT    NOT NULL,
+	sequence      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+PRAGMA application_id = 0x42455254;
+PRAGMA user_version = 1;
+`
+
+const applicationID = 0x42455254 // "BERT"
+
+const columns = `tenant, generation, version, present, stamp, fenced, fence_version, migration, sequence`
+
+const selectAll = `SELECT ` + columns + ` FROM tenants ORDER BY tenant`
+
+const selectOne = `SELECT ` + columns + ` FROM tenants WHERE tenant = ?`
+
+// upsert replaces a row as a whole.
+const upsert = `INSERT INTO tenants (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant) DO UPDATE SET
+	generation = excluded.generation, version = excluded.version, present = excluded.present, stamp = excluded.stamp,
+	fenced = excluded.fenced, fence_version = excluded.fence_version, migration = excluded.migration, sequence = excluded.sequence`
+
+const raise = `INSERT INTO tenants (` + columns + `) VALUES (?, ?, ?, 0, 0, 0, 0, '', 0)
+ON CONFLICT (tenant) DO UPDATE SET generation = excluded.generation, version = excluded.version
+WHERE (excluded.generation, excluded.version) > (tenants.generation, tenants.version)`

@@ -1,0 +1,63 @@
+package relayd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"berth/adapters/engine/fileidentity"
+	"berth/adapters/engine/sqliteengine"
+	"berth/cmd/internal/listen"
+	"berth/domain/fault"
+)
+
+// Disk is the data directory, which this process has for itself.
+type Disk struct {
+	Tenants  *sqliteengine.Store
+	Identity *fileidentity.Identity
+	lock     *os.File
+}
+
+// OpenDisk locks the directory and opens what is in it. The function returned lets go of it.
+// Faults: Unavailable data_dir_locked, data_dir_unusable; those of what is in it.
+func OpenDisk(c Config) (_ *Disk, release func(), err error) {
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, nil, unusable(c.DataDir, err)
+	}
+	if err := private(c.DataDir); err != nil {
+		return nil, nil, err
+	}
+	d := &Disk{}
+	if d.lock, err = listen.Lock(filepath.Join(c.DataDir, "lock")); err != nil {
+		return nil, nil, fault.New(fault.Unavailable, "data_dir_locked", "the data directory %s is not free", c.DataDir).
+			Because(err).Curable("stop the other process, or name another directory for another node")
+	}
+	if d.Identity, err = fileidentity.Open(filepath.Join(c.DataDir, "identity")); err == nil {
+		d.Tenants, err = sqliteengine.Open(context.Background(), filepath.Join(c.DataDir, "node.db"))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, d.lock.Close())
+	}
+	return d, func() {
+		_ = d.Tenants.Close()
+		_ = d.lock.Close()
+	}, nil
+}
+
+func private(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return unusable(dir, err)
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+		return unusable(dir, fmt.Errorf("it is open to others (mode %04o), or no directory", info.Mode().Perm()))
+	}
+	return nil
+}
+
+func unusable(dir string, err error) error {
+	return fault.New(fault.Unavailable, "data_dir_unusable", "the data directory %s can not be used", dir).Because(err).
+		Curable("make it a directory that belongs to the node alone: chmod 700")
+}

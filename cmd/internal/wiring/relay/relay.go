@@ -1,0 +1,76 @@
+// Package relay puts a relay node together. wire writes the injector; run make generate after a change to a provider.
+package relay
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/google/wire"
+
+	"berth/adapters/apiclient"
+	"berth/adapters/clock/systemclock"
+	"berth/adapters/debugpage"
+	"berth/adapters/engine/fileidentity"
+	"berth/adapters/ids/ulidids"
+	"berth/application/relay"
+	"berth/cmd/internal/relayd"
+	"berth/ports/clock"
+	"berth/ports/ids"
+)
+
+// Version is what the process was built from, for people.
+type Version string
+
+// Set is a node on this machine.
+var Set = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
+	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
+	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
+	provideGround, relayd.NewShown, provideAuthority, relayd.OpenDisk, provideNode, providePage,
+	wire.Struct(new(relayd.Process), "*"),
+)
+
+func provideClock(c relayd.Config) (*systemclock.Clock, error) {
+	return systemclock.Shifted(c.ClockOffset)
+}
+
+func provideAuthority(c relayd.Config, shown *relayd.Shown) (*apiclient.Authority, func(), error) {
+	a, err := relayd.OpenAuthority(c, shown)
+	if err != nil {
+		return nil, nil, err
+	}
+	return a, a.Close, nil
+}
+
+// ground is what a node stands on.
+type ground struct {
+	clock clock.Clock
+	ids   ids.Source
+	log   *slog.Logger
+}
+
+func provideGround(c clock.Clock, i ids.Source, log *slog.Logger) ground { return ground{c, i, log} }
+
+func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d *relayd.Disk, shown *relayd.Shown) (*relay.Node, error) {
+	n, err := relay.New(c.Settings(string(v)), relay.Ports{
+		Clock: g.clock, IDs: g.ids, Log: g.log,
+		Authority: relay.Authority{
+			Leases: a, Assignments: a, Authorizations: a, Migrations: a, Credentials: a, Enrolment: a,
+		},
+		Disk: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew,
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown.From(func() ([][]byte, any, bool) {
+		chain, key, ok := n.Certificate()
+		return chain, key, ok
+	})
+	return n, nil
+}
+
+func providePage(n *relay.Node, v Version) relayd.Page {
+	mux := http.NewServeMux()
+	mux.Handle("/", debugpage.Handler(n))
+	mux.Handle("GET /metrics", relayd.MetricsHandler(n, string(v)))
+	return relayd.Page{Handler: mux}
+}
