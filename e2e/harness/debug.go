@@ -17,6 +17,9 @@ type DebugTenant struct {
 		Slug string `json:"slug"`
 	} `json:"write_denied"`
 	Copy string `json:"copy"`
+
+	Node      string `json:"-"` // whose page it is
+	Heartbeat int64  `json:"-"` // the generation of the process
 }
 
 // Why is the slug of why the node may not write; empty where it may.
@@ -25,6 +28,10 @@ func (d DebugTenant) Why() string { return d.Denied.Slug }
 // Debug is the node's debug page, by tenant. The error is of a page that can not be had.
 func (r *Relay) Debug(ctx context.Context) (map[string]DebugTenant, error) {
 	var page struct {
+		Node struct {
+			Node      string `json:"node"`
+			Heartbeat int64  `json:"heartbeat_generation"`
+		} `json:"node"`
 		Tenants []DebugTenant `json:"tenants"`
 	}
 	if err := r.page(ctx, "/debug/tenants", &page); err != nil {
@@ -32,6 +39,7 @@ func (r *Relay) Debug(ctx context.Context) (map[string]DebugTenant, error) {
 	}
 	by := map[string]DebugTenant{}
 	for _, t := range page.Tenants {
+		t.Node, t.Heartbeat = page.Node.Node, page.Node.Heartbeat
 		by[t.Tenant] = t
 	}
 	return by, nil

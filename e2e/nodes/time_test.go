@@ -147,7 +147,7 @@ func (w *world) sleepsPastItsCertificate(r *harness.Relay, tenant string) {
 	r.Start()
 	says(r, "credential_expired")
 	if got := why(r, tenant); got == "" || strings.Contains(got, "refused") {
-		w.t.Errorf("with a certificate that ended it says of its tenant: %q", got)
+		w.t.Errorf("with a certificate that ended it says of its tenant %q, and it said:\n%s", got, r.Output())
 	}
 	r.NewJoinToken()
 	r.Within(patience, "it may write again", func() bool { return r.MayWrite(tenant) })
