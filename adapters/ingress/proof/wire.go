@@ -57,7 +57,7 @@ func refusedHandshake(err error) (*wire, Outcome, error) {
 		return nil, Outcome{}, cannot("the server's certificate is not believed: %v", err)
 	}
 	if alerted(err) {
-		return nil, Outcome{Way: Handshake}, nil
+		return nil, Outcome{Way: Handshake, Note: err.Error()}, nil
 	}
 	if gone(err) {
 		return nil, Outcome{Way: Handshake, Note: "without an alert"}, nil
