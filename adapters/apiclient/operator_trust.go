@@ -23,14 +23,14 @@ func (o Operator) RevokeCredential(ctx context.Context, node, fingerprint, reaso
 	return post[contract.Credential](ctx, o.c, api+"/nodes"+seg(node)+"/credentials"+seg(fingerprint)+"/revoke", in)
 }
 
-// SigningKeys lists the token-signing keys.
+// SigningKeys lists the signing keys of every purpose.
 func (o Operator) SigningKeys(ctx context.Context) (contract.SigningKeys, error) {
 	return get[contract.SigningKeys](ctx, o.c, api+"/signing-keys", nil)
 }
 
-// RotateSigningKey makes the next key now.
-func (o Operator) RotateSigningKey(ctx context.Context) (contract.SigningKey, error) {
-	return post[contract.SigningKey](ctx, o.c, api+"/signing-keys/rotate", nil)
+// RotateSigningKey makes the next key of a purpose now, of device tokens where none is named.
+func (o Operator) RotateSigningKey(ctx context.Context, in contract.RotateKey) (contract.SigningKey, error) {
+	return post[contract.SigningKey](ctx, o.c, api+"/signing-keys/rotate", in)
 }
 
 // CompromiseSigningKey ends a key everywhere at once.

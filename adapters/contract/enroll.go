@@ -9,6 +9,7 @@ type NewJoinToken struct {
 
 // JoinToken lets one process enrol as one node, once (I5).
 type JoinToken struct {
+	ID        string    `json:"id" doc:"By which the audit log names it"`
 	Node      string    `json:"node"`
 	Token     string    `json:"token,omitempty" doc:"Shown once"`
 	ExpiresAt time.Time `json:"expires_at"`

@@ -29,7 +29,7 @@ type Reason struct {
 	Reason string `json:"reason,omitempty" maxLength:"256"`
 }
 
-// SigningKey is a token-signing key; its private half is in the KMS.
+// SigningKey is a key that signs device tokens or node certificates; its private half is in the KMS.
 type SigningKey struct {
 	KID         string     `json:"kid"`
 	Purpose     string     `json:"purpose"`
@@ -40,6 +40,11 @@ type SigningKey struct {
 	VerifyUntil time.Time  `json:"verify_until"`
 	CreatedAt   time.Time  `json:"created_at"`
 	EndedAt     *time.Time `json:"ended_at,omitempty"`
+}
+
+// RotateKey asks for the next key of a purpose.
+type RotateKey struct {
+	Purpose string `json:"purpose,omitempty" enum:"device-token,ca" doc:"device-token when absent"`
 }
 
 // SigningKeys are the keys, or those that verify now.

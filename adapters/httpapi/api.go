@@ -61,7 +61,7 @@ func Op(id, method, path, summary string, status int, meta map[string]any) huma.
 func tag(path string) string {
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		switch {
-		case part == "api", part == "internal", part == "v1", strings.HasPrefix(part, "{"):
+		case part == "api", part == "internal", part == "enroll", part == "v1", strings.HasPrefix(part, "{"):
 			continue
 		}
 		return part

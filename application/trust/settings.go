@@ -76,16 +76,13 @@ func (s Settings) Check() error {
 // certificate in force got its bundle when the root was in it.
 func (s Settings) checkCA() error {
 	const day = 24 * time.Hour
-	if err := fault.All(
+	return fault.All(
 		within("node_certificate_life", s.NodeLife, 5*time.Minute, 7*day),
 		within("ca_publish_ahead", s.CAPublishAhead, s.NodeLife, 90*day),
 		within("ca_sign_for", s.CASignFor, 2*s.CAPublishAhead+time.Second, 10*365*day),
 		within("max_join_token_life", s.MaxJoinTokenLife, time.Minute, day),
 		within("join_token_life", s.JoinTokenLife, time.Minute, s.MaxJoinTokenLife),
-	); err != nil {
-		return err
-	}
-	return s.WindowsOf(identity.KeyForCA).Check(s.NodeLife)
+	)
 }
 
 func within[N int | time.Duration](field string, n, least, most N) *fault.Error {

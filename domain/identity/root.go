@@ -12,8 +12,8 @@ const (
 	// Backdate is how far back certificates are dated, for verifiers whose clock is behind.
 	Backdate = time.Minute
 
-	// rootSlack is how much longer than its key a root is valid, so that the certificate, which is made before the key's
-	// windows are set for good, covers them. The windows end a root's life, and not its last day.
+	// rootSlack is how much longer than its key a root is valid at either end: it is made before the key's windows are set
+	// for good, and has to cover what a replica signs whose clock is behind. The windows are what ends a root's life.
 	rootSlack = time.Hour
 )
 
@@ -27,7 +27,7 @@ func wholeSeconds(from, until time.Time) Validity {
 // Root returns the validity of the root that is signed now for a new CA key, whether the key takes its turn at once or
 // after PublishAhead.
 func (w Windows) Root(now time.Time) Validity {
-	return wholeSeconds(now.Add(-Backdate), now.Add(w.PublishAhead+w.SignFor+w.VerifyAfter+rootSlack))
+	return wholeSeconds(now.Add(-rootSlack), now.Add(w.PublishAhead+w.SignFor+w.VerifyAfter+rootSlack))
 }
 
 // Dates returns the validity of a node certificate that the CA key signs now: a life from now on, but never beyond the

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"berth/adapters/contract"
@@ -18,34 +19,35 @@ type Relay struct {
 	*running
 	site    *Site
 	ID      string
+	Region  string
 	Dir     string            // with the data directory, data, and the join token
 	Wire    *lab.Wire         // to the ingress
 	Metrics string            // base URL of its metrics and debug page
 	Extra   map[string]string // further environment, for the next start
 }
 
-// Relay defines a node and gives it a join token; it does not run yet.
-func (s *Site) Relay(id string) *Relay {
+// Relay defines a node in a region and gives it a join token; it does not run yet.
+func (s *Site) Relay(id, region string) *Relay {
 	s.tb.Helper()
 	_, err := s.Operator().CreateNode(s.tb.Context(), contract.NewNode{
-		ID: id, Region: Region, Capacity: contract.Capacity{Tenants: 1000, Bytes: 1 << 40},
+		ID: id, Region: region, Capacity: contract.Capacity{Tenants: 1000, Bytes: 1 << 40},
 	})
 	must(s.tb, err)
-	r := s.process(id, s.temp())
+	r := s.process(id, region, s.temp())
 	r.NewJoinToken()
 	return r
 }
 
 // process is a process of a node, with a directory and addresses of its own.
-func (s *Site) process(id, dir string) *Relay {
+func (s *Site) process(id, region, dir string) *Relay {
 	s.tb.Helper()
-	r := &Relay{site: s, ID: id, Dir: dir, Wire: lab.NewWire(s.tb, s.Ingress.Address), Extra: map[string]string{}}
+	r := &Relay{site: s, ID: id, Region: region, Dir: dir, Wire: lab.NewWire(s.tb, s.Ingress.Address), Extra: map[string]string{}}
 	peer, metrics := freeAddresses(s.tb)
 	r.Metrics = "http://" + metrics
 	r.running = &running{tb: s.tb, name: id}
 	r.running.process = newProgram(s.tb, "berth-relay", func() map[string]string {
 		return prefixed("BERTH_RELAY_", map[string]string{
-			"NODE": id, "REGION": Region, "TRUST_DOMAIN": TrustDomain, "DATA_DIR": r.path("data"), "JOIN_TOKEN_FILE": r.path("join-token"),
+			"NODE": id, "REGION": region, "TRUST_DOMAIN": TrustDomain, "DATA_DIR": r.Path("data"), "JOIN_TOKEN_FILE": r.Path("join-token"),
 			"CONTROL_URL": "https://" + r.Wire.Address(), "ENROLL_URL": s.Enroll.URL(), "CA_FILE": s.CAFile,
 			"PEER_LISTEN": peer, "ADVERTISE": peer, "METRICS_LISTEN": metrics, "STOP_GRACE": "2s",
 		}, r.Extra)
@@ -58,7 +60,7 @@ func (r *Relay) NewJoinToken() string {
 	r.tb.Helper()
 	made, err := r.site.Operator().JoinToken(r.tb.Context(), r.ID, contract.NewJoinToken{})
 	must(r.tb, err)
-	must(r.tb, os.WriteFile(r.path("join-token"), []byte(made.Token+"\n"), 0o600))
+	must(r.tb, os.WriteFile(r.Path("join-token"), []byte(made.Token+"\n"), 0o600))
 	return made.Token
 }
 
@@ -76,10 +78,27 @@ func (r *Relay) Clone() *Relay {
 		}
 		return os.Chmod(path, 0o600)
 	}))
-	return r.site.process(r.ID, dir)
+	return r.site.process(r.ID, r.Region, dir)
 }
 
-func (r *Relay) path(name string) string { return filepath.Join(r.Dir, name) }
+// Twin is another process that was given the same join token, and has no data yet.
+func (r *Relay) Twin() *Relay {
+	r.tb.Helper()
+	twin := r.site.process(r.ID, r.Region, r.site.temp())
+	must(r.tb, os.WriteFile(twin.Path("join-token"), []byte(r.JoinToken()+"\n"), 0o600))
+	return twin
+}
+
+// JoinToken is the one that lies in its file.
+func (r *Relay) JoinToken() string {
+	r.tb.Helper()
+	text, err := os.ReadFile(r.Path("join-token"))
+	must(r.tb, err)
+	return strings.TrimSpace(string(text))
+}
+
+// Path is a path in its directory.
+func (r *Relay) Path(name string) string { return filepath.Join(r.Dir, name) }
 
 // Serves starts the node and waits until the control plane has granted this process a lease.
 func (r *Relay) Serves() {
@@ -101,7 +120,7 @@ func (r *Relay) Beats(above int64) {
 // Certificate is the one that the node uses now; nil where it has none.
 func (r *Relay) Certificate() *x509.Certificate {
 	r.tb.Helper()
-	rest, err := os.ReadFile(r.path("data/identity/current.pem"))
+	rest, err := os.ReadFile(r.Path("data/identity/current.pem"))
 	if err != nil {
 		return nil
 	}

@@ -2,9 +2,14 @@ package harness
 
 import (
 	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,9 +18,6 @@ import (
 	"berth/domain/identity"
 	"berth/e2e/lab"
 )
-
-// Region is where the nodes of a site are.
-const Region = "eu"
 
 // TrustDomain is that of every server here.
 const TrustDomain = "berth.test"
@@ -32,6 +34,18 @@ type Site struct {
 	CAFile   string // that nodes know servers by
 
 	operators []apiclient.Operator
+	behind    []*atomic.Pointer[Server] // each tap; nil while there is none
+}
+
+// at is where a replica's port is just now.
+func at(replica *atomic.Pointer[Server], port int) func() string {
+	return func() string {
+		r := replica.Load()
+		if r == nil {
+			return "127.0.0.1:1" // nobody listens there
+		}
+		return r.process.(*contained).container.Address(port)
+	}
 }
 
 // NewSite starts a deployment, with further settings for berthd; the test's end stops it.
@@ -41,15 +55,14 @@ func NewSite(tb testing.TB, settings ...string) *Site {
 	s := &Site{Plan: p, Replicas: p.Start(2)}
 	for _, r := range s.Replicas {
 		s.operators = append(s.operators, s.operator(r))
-		at := func() string { return r.process.(*contained).container.Address(internalPort) }
-		s.Upstream = append(s.Upstream, newTap(tb, p.server, at, p.server.trusting(InternalHost, p.ingress.cert)))
+		behind := &atomic.Pointer[Server]{}
+		behind.Store(r)
+		s.behind = append(s.behind, behind)
+		s.Upstream = append(s.Upstream, newTap(tb, p.server, at(behind, internalPort), p.server.trusting(InternalHost, p.ingress.cert)))
 	}
-	at := func() string { return s.Replicas[0].process.(*contained).container.Address(enrollPort) }
-	s.Enroll = newTap(tb, p.server, at, p.server.trusting(ServerName))
+	s.Enroll = newTap(tb, p.server, at(s.behind[0], enrollPort), p.server.trusting(ServerName))
 	s.CAFile = filepath.Join(s.temp(), "ca.pem")
 	must(tb, os.WriteFile(s.CAFile, []byte(p.server.pem.chain), 0o600))
-	_, err := s.Operator().CreateRegion(tb.Context(), contract.NewRegion{ID: Region, Origin: "https://eu.berth.test"})
-	must(tb, err)
 	s.Ingress = s.newIngress()
 	s.Ingress.Start()
 	return s
@@ -91,22 +104,90 @@ func (s *Site) Operator() apiclient.Operator { return s.operators[0] }
 // OperatorAt is an admin at a replica.
 func (s *Site) OperatorAt(i int) apiclient.Operator { return s.operators[i] }
 
+// Shift starts both replicas and the ingress anew with their wall clocks ahead by so much, as if that time had passed. It
+// takes about as long as a restart of them.
+func (s *Site) Shift(offset time.Duration) {
+	s.tb.Helper()
+	var up sync.WaitGroup
+	for i, old := range s.Replicas {
+		old.Kill()
+		s.behind[i].Store(nil)
+		s.Upstream[i].Sever()
+		next := s.Server("BERTH_CLOCK_OFFSET=" + offset.String())
+		next.Token = old.Token
+		s.Replicas[i] = next
+		up.Go(func() {
+			next.process.start()
+			s.behind[i].Store(next)
+		})
+	}
+	s.Ingress.Kill()
+	s.Ingress.Extra["CLOCK_OFFSET"] = offset.String()
+	up.Wait()
+	s.Ingress.Start()
+	for i, r := range s.Replicas {
+		r.Eventually("berthd is ready", r.Ready)
+		s.operators[i] = s.operator(r)
+	}
+}
+
+// LoseCA takes away from every replica the keys that it signs by, the CA's among them; the function returned gives them
+// back.
+func (s *Site) LoseCA() (back func()) {
+	s.tb.Helper()
+	keys := filepath.Join(s.dir, "keys")
+	must(s.tb, os.Chmod(keys, 0))
+	return func() { s.tb.Helper(); must(s.tb, os.Chmod(keys, 0o700)) }
+}
+
 // RotateIngressSecret makes a new secret for the assertions: replicas take both before the ingress signs by the new one,
-// and the old one is retired after that. Moved is waited for in between: it says that the ingress has changed over.
-func (s *Site) RotateIngressSecret(moved func()) {
+// and the old one is retired after that. The ingress has changed over when it has signed something by it.
+func (s *Site) RotateIngressSecret() {
 	s.tb.Helper()
 	next := identity.IngressSecret{ID: s.secret.ID + "n", Key: random(32)}
+	signed := make(chan struct{})
+	var once sync.Once
+	for _, tap := range s.Upstream {
+		defer tap.On(func(r *http.Request, _ []byte) bool {
+			if Asserted(r, "sid") == next.ID {
+				once.Do(func() { close(signed) })
+			}
+			return false
+		}, nil)()
+	}
 	backend := s.Replicas[0]
 	backend.WriteSecrets(s.secret, next)
 	s.reload()
 	s.Ingress.write("secrets.json", secretsFile(nil, next, s.secret))
 	s.Ingress.signal(hangUp)
-	moved()
+	select {
+	case <-signed:
+	case <-time.After(30 * time.Second):
+		s.tb.Fatalf("the ingress does not sign by its new secret; it said:\n%s", s.Ingress.Output())
+	}
 	s.Ingress.write("secrets.json", secretsFile([]string{s.secret.ID}, next))
 	s.Ingress.signal(hangUp)
 	backend.RetireSecrets([]string{s.secret.ID}, next)
 	s.reload()
 	s.secret = next
+}
+
+// Asserted is what the ingress asserts of a request: spiffe, sid and the like; empty where it asserts nothing.
+func Asserted(r *http.Request, field string) string {
+	parts := strings.Split(r.Header.Get(contract.HeaderAssertion), ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var fields map[string]any
+	if json.Unmarshal(payload, &fields) != nil {
+		return ""
+	}
+	text, _ := fields[field].(string)
+	return text
 }
 
 func (s *Site) reload() {
@@ -135,14 +216,42 @@ func (s *Site) Credentials(id string) map[string]contract.Credential {
 	return by
 }
 
-// NewTenant makes a tenant and waits until it is placed.
-func (s *Site) NewTenant(id string) contract.Tenant {
+// In is the site as another test uses it, at the same time as others or after them.
+func (s *Site) In(tb testing.TB) *Site {
+	other, plan := *s, *s.Plan
+	other.Plan = &plan
+	plan.tb = tb
+	other.Replicas = nil
+	for _, r := range s.Replicas {
+		same := *r
+		same.t = tb
+		other.Replicas = append(other.Replicas, &same)
+	}
+	return &other
+}
+
+// NewRegion makes a region.
+func (s *Site) NewRegion(id string) {
 	s.tb.Helper()
-	t, err := s.Operator().CreateTenant(s.tb.Context(), contract.NewTenant{ID: id, HomeRegion: Region})
+	_, err := s.Operator().CreateRegion(s.tb.Context(), contract.NewRegion{ID: id, Origin: "https://" + id + ".berth.test"})
+	must(s.tb, err)
+}
+
+// Tenant is a tenant as an operator sees it.
+func (s *Site) Tenant(id string) contract.Tenant {
+	s.tb.Helper()
+	t, err := s.Operator().Tenant(s.tb.Context(), id)
+	must(s.tb, err)
+	return t
+}
+
+// NewTenant makes a tenant in a region and waits until it is placed.
+func (s *Site) NewTenant(id, region string) contract.Tenant {
+	s.tb.Helper()
+	t, err := s.Operator().CreateTenant(s.tb.Context(), contract.NewTenant{ID: id, HomeRegion: region})
 	must(s.tb, err)
 	s.Replicas[0].Eventually("the tenant is placed", func() bool {
-		t, err = s.Operator().Tenant(s.tb.Context(), id)
-		must(s.tb, err)
+		t = s.Tenant(id)
 		return t.Placement != nil
 	})
 	return t

@@ -44,6 +44,8 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.reports(api)
 	d.authorization(api)
 	d.others(api)
+	d.certificates(api)
+	d.trustBundle(e)
 	return api
 }
 

@@ -40,6 +40,7 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.regions(api)
 	d.nodes(api)
 	d.credentials(api)
+	d.enrolment(api)
 	d.tenants(api)
 	mayBeNull(api, "Tenant", "placement")
 	d.devices(api)

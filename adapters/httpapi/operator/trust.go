@@ -76,7 +76,7 @@ func credential(c identity.CredentialRecord) contract.Credential {
 type keyOut struct{ Body contract.SigningKey }
 
 func (d Deps) keys(api huma.API) {
-	huma.Register(api, op(identity.RoleViewer, "list-signing-keys", "GET", "/signing-keys", "List the token-signing keys", httpapi.OK),
+	huma.Register(api, op(identity.RoleViewer, "list-signing-keys", "GET", "/signing-keys", "List the signing keys", httpapi.OK),
 		func(ctx context.Context, _ *struct{}) (*struct{ Body contract.SigningKeys }, error) {
 			list, err := d.Trust.SigningKeys(ctx)
 			if err != nil {
@@ -85,8 +85,12 @@ func (d Deps) keys(api huma.API) {
 			return &struct{ Body contract.SigningKeys }{contract.SigningKeys{Keys: httpapi.Each(list, httpapi.SigningKey)}}, nil
 		})
 	huma.Register(api, op(identity.RoleAdmin, "rotate-signing-key", "POST", "/signing-keys/rotate", "Make the next key now", httpapi.OK),
-		func(ctx context.Context, _ *struct{}) (*keyOut, error) {
-			k, err := d.Trust.RotateSigningKey(ctx, trust.RotateSigningKeyRequest{Actor: actor(ctx)})
+		func(ctx context.Context, in *struct{ Body *contract.RotateKey }) (*keyOut, error) {
+			rotate := trust.RotateSigningKeyRequest{Actor: actor(ctx)}
+			if in.Body != nil {
+				rotate.Purpose = identity.KeyPurpose(in.Body.Purpose)
+			}
+			k, err := d.Trust.RotateSigningKey(ctx, rotate)
 			if err != nil {
 				return nil, err
 			}

@@ -31,7 +31,10 @@ type Config struct {
 	InternalTLSCertFile string   `koanf:"internal_tls_cert_file" usage:"certificate chain of the internal listener, PEM"`
 	InternalTLSKeyFile  string   `koanf:"internal_tls_key_file" usage:"its key, PEM, mode 0600"`
 	InternalClientPins  []string `koanf:"internal_client_pins" usage:"SHA-256 of the ingress keys (SPKI) that may connect, hex, comma separated"`
-	EnrollListen        string   `koanf:"enroll_listen" usage:"of node enrolment: host:port; not served yet"`
+	IngressListen       string   `koanf:"ingress_listen" usage:"of nodes, by an ingress within this process: host:port; none when empty"`
+	IngressCertFile     string   `koanf:"ingress_cert_file" usage:"certificate chain that nodes see there, PEM"`
+	IngressKeyFile      string   `koanf:"ingress_key_file" usage:"its key, PEM, mode 0600"`
+	EnrollListen        string   `koanf:"enroll_listen" usage:"of node enrolment: host:port, with the certificate of the API; not served when empty"`
 	MetricsListen       string   `koanf:"metrics_listen" usage:"of metrics: host:port, unix:PATH or off"`
 
 	BootstrapTokenFile string `koanf:"bootstrap_token_file" usage:"file of mode 0600 with a token that works while no admin exists"`
@@ -55,10 +58,15 @@ type Config struct {
 	KeepChanges int           `koanf:"keep_changes" usage:"how many revisions back a delta reaches"`
 
 	AssertionSkew   time.Duration `koanf:"assertion_skew" usage:"between the clocks of ingress and control plane"`
-	CertificateLife time.Duration `koanf:"certificate_life" usage:"the longest validity of a node certificate"`
+	CertificateLife time.Duration `koanf:"certificate_life" usage:"the longest validity of a node certificate that an operator admits"`
 	KeyPublishAhead time.Duration `koanf:"key_publish_ahead" usage:"a token key is published so long before it signs"`
 	KeySignFor      time.Duration `koanf:"key_sign_for" usage:"a token key signs so long"`
 	KeyVerifyAfter  time.Duration `koanf:"key_verify_after" usage:"what it signed is good so long after"`
+
+	NodeCertificateLife time.Duration `koanf:"node_certificate_life" usage:"of the certificates that nodes enrol for and renew at half of it"`
+	JoinTokenLife       time.Duration `koanf:"join_token_life" usage:"of a join token, unless the operator says another"`
+	CAPublishAhead      time.Duration `koanf:"ca_publish_ahead" usage:"a root is in the trust bundle so long before it signs"`
+	CASignFor           time.Duration `koanf:"ca_sign_for" usage:"a root signs so long"`
 
 	NodeRate    int `koanf:"node_rate" usage:"requests a second that each node may make"`
 	NodeBurst   int `koanf:"node_burst" usage:"requests that a node may make at once"`
@@ -66,6 +74,8 @@ type Config struct {
 	SourceBurst int `koanf:"source_burst" usage:"such requests at once"`
 	DeviceRate  int `koanf:"device_rate" usage:"requests a second to the devices' API from one address"`
 	DeviceBurst int `koanf:"device_burst" usage:"such requests at once"`
+	EnrollRate  int `koanf:"enroll_rate" usage:"requests a second to the enrolment listener from one address"`
+	EnrollBurst int `koanf:"enroll_burst" usage:"such requests at once"`
 
 	SweepInterval  time.Duration `koanf:"sweep_interval" usage:"between sweeps of leases, migrations, drains and the queue"`
 	SweepAccess    time.Duration `koanf:"sweep_access" usage:"between sweeps of change logs and of codes that expired"`
@@ -90,8 +100,9 @@ func Default() Config {
 		PairingLife: a.PairingLife, TokenLife: a.TokenLife, KeepChanges: a.KeepRevisions,
 		AssertionSkew: t.Skew, CertificateLife: t.CertificateLife, KeyPublishAhead: t.Windows.PublishAhead,
 		KeySignFor: t.Windows.SignFor, KeyVerifyAfter: t.Windows.VerifyAfter,
+		NodeCertificateLife: t.NodeLife, JoinTokenLife: t.JoinTokenLife, CAPublishAhead: t.CAPublishAhead, CASignFor: t.CASignFor,
 		NodeRate: 2000, NodeBurst: 4000, DeviceRate: 50, DeviceBurst: 500,
-		SourceRate: 500, SourceBurst: 2000,
+		SourceRate: 500, SourceBurst: 2000, EnrollRate: 10, EnrollBurst: 100,
 		SweepInterval: time.Second, SweepAccess: time.Minute, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
 		LogLevel: "info", LogFormat: "text",
 	}
@@ -132,6 +143,7 @@ func (c Config) Trust() trust.Settings {
 	s := trust.DefaultSettings(c.TrustDomain)
 	s.Skew, s.CertificateLife = c.AssertionSkew, c.CertificateLife
 	s.Windows.PublishAhead, s.Windows.SignFor, s.Windows.VerifyAfter = c.KeyPublishAhead, c.KeySignFor, c.KeyVerifyAfter
+	s.NodeLife, s.JoinTokenLife, s.CAPublishAhead, s.CASignFor = c.NodeCertificateLife, c.JoinTokenLife, c.CAPublishAhead, c.CASignFor
 	return s
 }
 

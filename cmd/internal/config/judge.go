@@ -102,6 +102,8 @@ func (c Config) judgeTimes(f *settings.Findings) {
 	f.AtLeast("source_burst", c.SourceBurst, c.SourceRate)
 	f.AtLeast("device_rate", c.DeviceRate, 1)
 	f.AtLeast("device_burst", c.DeviceBurst, c.DeviceRate)
+	f.AtLeast("enroll_rate", c.EnrollRate, 1)
+	f.AtLeast("enroll_burst", c.EnrollBurst, c.EnrollRate)
 	f.AtLeast("max_connections", c.MaxConnections, 1)
 	f.AtLeast("max_waiters", c.MaxWaiters, 1)
 	f.Lasting("stop_grace", c.StopGrace, time.Second, 10*time.Minute)

@@ -38,7 +38,7 @@ const (
 // or verifies reads the keys from the database for each use, so that no replica has any of its own to keep, and replicas
 // that all find a new key due would each have the signing service make one.
 func provideDuties(c config.Config, s sweeps) []watch.Duty {
-	keys := min(c.KeyPublishAhead/4, 5*time.Second)
+	keys := min(c.KeyPublishAhead/4, c.CAPublishAhead/4, 5*time.Second)
 	return []watch.Duty{
 		{Name: "leases", Every: c.SweepInterval, Everywhere: true, Run: s.Fleet.SweepLeases},
 		{Name: "files", Every: fileInterval, Everywhere: true, Run: s.files},

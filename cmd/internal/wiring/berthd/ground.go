@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/wire"
 
+	"berth/adapters/ca/builtinca"
 	"berth/adapters/clock/systemclock"
 	"berth/adapters/httpapi"
 	"berth/adapters/ids/ulidids"
@@ -17,6 +18,7 @@ import (
 	"berth/cmd/internal/config"
 	"berth/cmd/internal/secretfile"
 	"berth/domain/identity"
+	"berth/ports/ca"
 	"berth/ports/clock"
 	"berth/ports/ids"
 	"berth/ports/signer"
@@ -27,7 +29,8 @@ var GroundSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which noth
 	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
 	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),
-	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)),
+	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)), wire.Bind(new(signer.Signer), new(signer.KMS)),
+	builtinca.New, wire.Bind(new(ca.BuiltIn), new(*builtinca.CA)),
 	provideTokens, provideSecrets, provideBootstrap,
 	wire.Struct(new(Ground), "*"),
 )

@@ -9,10 +9,12 @@ import (
 
 	"berth/adapters/httpapi"
 	"berth/adapters/httpapi/device"
+	"berth/adapters/httpapi/enroll"
 	"berth/adapters/httpapi/node"
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/metrics"
 	"berth/cmd/internal/config"
+	"berth/cmd/internal/listen"
 	"berth/ports/ids"
 	"berth/ports/store"
 )
@@ -20,8 +22,10 @@ import (
 // HandlerSet are the listeners' insides.
 var HandlerSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	wire.Struct(new(operator.Deps), "*"), wire.Struct(new(device.Deps), "*"), wire.Struct(new(node.Deps), "*"),
+	wire.Struct(new(enroll.Deps), "*"),
 	wire.Struct(new(engines), "*"),
-	provideVersionText, provideAPILimits, provideDeviceLimits, provideNodeLimits, provideAPI, provideInternal, provideMetricsPage,
+	provideVersionText, provideAPILimits, provideDeviceLimits, provideNodeLimits, provideEnrollLimits, provideAPI, provideInternal, provideEnroll,
+	provideMetricsPage,
 	wire.Struct(new(Handlers), "*"),
 )
 
@@ -51,12 +55,19 @@ func provideAPILimits(c config.Config) apiLimits {
 	return apiLimits{httpapi.NewSourceLimits(float64(c.SourceRate), c.SourceBurst)}
 }
 
+// enrollLimits are of all requests to the enrolment listener, guesses at join tokens among them.
+type enrollLimits struct{ *httpapi.SourceLimits }
+
+func provideEnrollLimits(c config.Config) enrollLimits {
+	return enrollLimits{httpapi.NewSourceLimits(float64(c.EnrollRate), c.EnrollBurst)}
+}
+
 func provideNodeLimits(c config.Config) *node.Limits {
 	return node.NewLimits(float64(c.NodeRate), c.NodeBurst)
 }
 
 // provideAPI is ready while the database answers. A signer that is away stops new device tokens only, so that it is no
-// reason to take a replica out.
+// reason to take a replica out; nor is a certificate authority, whose keys it has.
 func provideAPI(e engines, l apiLimits, o operator.Deps, d device.Deps, s store.Store) API {
 	options := e.options("api")
 	options.Sources = l.SourceLimits
@@ -73,8 +84,16 @@ func provideInternal(e engines, d node.Deps) Internal {
 	return Internal{engine}
 }
 
+func provideEnroll(e engines, l enrollLimits, d enroll.Deps) Enroll {
+	options := e.options("enroll")
+	options.Sources = l.SourceLimits
+	engine := httpapi.NewEngine(options)
+	enroll.Mount(engine, d)
+	return Enroll{engine}
+}
+
 func provideMetricsPage(m *metrics.Metrics) MetricsPage {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.Handler())
-	return MetricsPage{mux}
+	return MetricsPage{listen.Unambiguous(mux)}
 }

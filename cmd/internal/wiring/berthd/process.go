@@ -39,6 +39,7 @@ type Process struct {
 type Handlers struct {
 	API      API
 	Internal Internal
+	Enroll   Enroll
 	Metrics  MetricsPage
 }
 
@@ -47,6 +48,9 @@ type API struct{ http.Handler }
 
 // Internal serves nodes, through the ingress.
 type Internal struct{ http.Handler }
+
+// Enroll serves nodes that have no certificate yet.
+type Enroll struct{ http.Handler }
 
 // MetricsPage serves the metrics.
 type MetricsPage struct{ http.Handler }

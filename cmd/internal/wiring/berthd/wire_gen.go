@@ -7,7 +7,9 @@
 package berthd
 
 import (
+	"berth/adapters/ca/builtinca"
 	"berth/adapters/httpapi/device"
+	"berth/adapters/httpapi/enroll"
 	"berth/adapters/httpapi/node"
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
@@ -62,6 +64,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Tokens:   tokenPorts,
 		Settings: accessSettings,
 	}
+	ca := builtinca.New(kms)
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
@@ -82,6 +85,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		IDs:       source,
 		Hints:     hub,
 		Signer:    kms,
+		CA:        ca,
 		Observer:  metrics,
 		Settings:  trustSettings,
 		Secrets:   v2,
@@ -112,10 +116,17 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Limits:  limits,
 	}
 	internal := provideInternal(berthdEngines, nodeDeps)
+	berthdEnrollLimits := provideEnrollLimits(c)
+	enrollDeps := enroll.Deps{
+		Version: string2,
+		Trust:   trustTrust,
+	}
+	berthdEnroll := provideEnroll(berthdEngines, berthdEnrollLimits, enrollDeps)
 	metricsPage := provideMetricsPage(metrics)
 	handlers := Handlers{
 		API:      api,
 		Internal: internal,
+		Enroll:   berthdEnroll,
 		Metrics:  metricsPage,
 	}
 	berthdSweeps := sweeps{
@@ -210,6 +221,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Tokens:   tokenPorts,
 		Settings: accessSettings,
 	}
+	ca := builtinca.New(kms)
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
@@ -232,6 +244,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		IDs:       source,
 		Hints:     berthdRelayed,
 		Signer:    kms,
+		CA:        ca,
 		Observer:  metrics,
 		Settings:  trustSettings,
 		Secrets:   v2,
@@ -262,10 +275,17 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Limits:  limits,
 	}
 	internal := provideInternal(berthdEngines, nodeDeps)
+	berthdEnrollLimits := provideEnrollLimits(c)
+	enrollDeps := enroll.Deps{
+		Version: string2,
+		Trust:   trustTrust,
+	}
+	berthdEnroll := provideEnroll(berthdEngines, berthdEnrollLimits, enrollDeps)
 	metricsPage := provideMetricsPage(metrics)
 	handlers := Handlers{
 		API:      api,
 		Internal: internal,
+		Enroll:   berthdEnroll,
 		Metrics:  metricsPage,
 	}
 	berthdSweeps := sweeps{
