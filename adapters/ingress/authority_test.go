@@ -67,7 +67,11 @@ func signed(tb testing.TB, t, parent *x509.Certificate, public crypto.PublicKey,
 }
 
 func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+	return pemOf("CERTIFICATE", a.cert.Raw)
+}
+
+func pemOf(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
 // issue signs a certificate for a new key.

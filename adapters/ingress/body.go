@@ -44,12 +44,12 @@ func (x *exchange) readBody(r *http.Request) error {
 		n, err := io.ReadFull(r.Body, x.body[len(x.body):cap(x.body)])
 		x.body = x.body[:len(x.body)+n]
 		if err != nil {
-			return x.unreadable(r, err)
+			return unreadable(err)
 		}
 	}
 	// The end has to be seen, so that net/http notices from here on when the client leaves.
 	if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // io.Reader promises this very value
-		return x.unreadable(r, err)
+		return unreadable(err)
 	}
 	x.bodyRead = true
 	// A deadline that stayed would end the request while it waits.
@@ -75,11 +75,10 @@ func (x *exchange) release() {
 	x.held = 0
 }
 
-func (x *exchange) unreadable(r *http.Request, err error) error {
+func unreadable(err error) error {
 	if isTimeout(err) {
 		return form(http.StatusRequestTimeout, "body_too_slow", "the body did not arrive in time")
 	}
-	x.gone = r.Context().Err() != nil
 	refused := form(http.StatusBadRequest, "body_unreadable", "the body could not be read to its end")
 	refused.fault = refused.fault.Because(err)
 	return refused

@@ -41,6 +41,7 @@ type world struct {
 	ca        *authority
 	trust     *ingress.Trust
 	clock     *movable
+	secretsMu sync.Mutex
 	secrets   identity.IngressSecrets
 	addr      string
 	back      *backend
@@ -48,7 +49,6 @@ type world struct {
 	log       *lines
 	stop      context.CancelFunc
 	done      chan error
-	transport *upstream.Upstream
 }
 
 // movable is the machine's clock with an offset that a test sets.
@@ -116,8 +116,11 @@ func shortDir(tb testing.TB) string {
 	return dir
 }
 
+// change sets an option of which the backend is a part.
+type change = func(*world, *ingress.Options)
+
 // start runs an ingress whose limits and options a test may change.
-func start(tb testing.TB, change ...func(*ingress.Options)) *world {
+func start(tb testing.TB, changes ...change) *world {
 	tb.Helper()
 	w := &world{
 		tb: tb, ca: newAuthority(tb, "root"), trust: new(ingress.Trust), clock: &movable{}, secrets: secretsOf(tb, "s1"),
@@ -126,18 +129,17 @@ func start(tb testing.TB, change ...func(*ingress.Options)) *world {
 	_, err := w.trust.Set(w.ca.pem())
 	must(tb, err)
 	w.back = newBackend(tb, w)
-	w.transport = upstream.New(upstream.Options{Endpoints: []upstream.Endpoint{w.back.endpoint()}})
 	server := w.ca.issue(tb, serverTemplate())
 	o := ingress.Options{
 		TrustDomain: trustDomain, Trust: w.trust, Certificate: func() *tls.Certificate { return server },
-		Secrets: func() identity.IngressSecrets { return w.secrets }, Upstream: w.transport, Limits: ingress.DefaultLimits(),
+		Secrets: w.getSecrets, Limits: ingress.DefaultLimits(),
+		Upstream:  upstream.New(upstream.Options{Endpoints: []upstream.Endpoint{w.back.endpoint()}}),
 		AccessLog: ingress.LogAll, Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Clock: w.clock, IDs: ulidids.New(w.clock), Metrics: ingress.NewMetrics(w.metrics),
 	}
-	for _, f := range change {
-		f(&o)
+	for _, f := range changes {
+		f(w, &o)
 	}
-	w.transport = o.Upstream
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(tb, err)
 	w.addr = l.Addr().String()

@@ -48,8 +48,8 @@ func (x *exchange) refuse(err error) {
 		}
 	}
 	x.slug, x.failure, x.status = p.Slug(), err, p.Status
-	if x.gone { // there is nobody to answer
-		return
+	if x.gone { // net/http would answer 200 for a handler that says nothing, and the client may have closed its half only
+		panic(http.ErrAbortHandler)
 	}
 	p.RequestID = x.id()
 	h := x.w.Header()

@@ -8,7 +8,7 @@ import "crypto/tls"
 func (g *Ingress) serverTLS(p **peer) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{alpn}, SessionTicketsDisabled: true,
-		ClientAuth:     tls.RequireAnyClientCert,
+		ClientAuth:     tls.RequestClientCert, // one that shows none is refused by the verifier, which says so
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return g.o.Certificate(), nil },
 		VerifyConnection: func(state tls.ConnectionState) (err error) {
 			*p, err = g.verifier.identify(state)
