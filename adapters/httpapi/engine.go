@@ -61,6 +61,11 @@ func enter(o EngineOptions) gin.HandlerFunc {
 		at := joinTrace(c.Request.Header, o.Random)
 		s.log = o.Log.With("request", s.requestID, "trace", at.id)
 		catchTrailers(c.Request)
+		if len(c.Request.TransferEncoding) > 0 {
+			// Where a length was sent, too, somebody before us may have believed that; net/http does not tell, and would read
+			// what follows as another request (RFC 9112, 6.1).
+			c.Header("Connection", "close")
+		}
 		c.Request = c.Request.WithContext(withScope(c.Request.Context(), s))
 		c.Header(contract.HeaderRequestID, s.requestID)
 		c.Header(contract.HeaderTraceparent, at.String())
@@ -118,8 +123,11 @@ type arriving struct {
 
 func (a *arriving) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		a.ended()
+	case err != nil:
+		err = bodyFault(err) // or it would be taken for a failure of ours
 	}
 	return n, err
 }

@@ -187,6 +187,9 @@ func slugValidation() {
 
 // bodyFault says why a body could not be read.
 func bodyFault(err error) error {
+	if _, known := fault.As(err); known {
+		return err
+	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return statusFault{
 			fault.New(fault.Invalid, "body_too_large", "a body has at most %d bytes", large.Limit), http.StatusRequestEntityTooLarge,

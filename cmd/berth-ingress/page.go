@@ -39,7 +39,7 @@ func openPage(ctx context.Context, c ingressd.Config, handler http.Handler, log 
 		return nil, fmt.Errorf("the metrics listener: %w", err)
 	}
 	p := &page{listener: l, url: "http://" + l.Addr().String(), server: &http.Server{
-		Handler: handler, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: listen.Unambiguous(handler), ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 	switch {
 	case a.Network == "unix":

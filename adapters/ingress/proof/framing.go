@@ -179,7 +179,7 @@ func codings() []framing {
 
 // ignored is what may come of a coding that nobody has to read: what follows the length is then a second request, or none.
 func ignored(what string) []Expect {
-	if what == "underscore" {
+	if what == "underscore" || what == "leading-space" {
 		return append(malformed(), Expect{Way: Several, Status: []int{400, 403}, Not: []string{"assertion_"}})
 	}
 	return malformed()

@@ -24,7 +24,8 @@ type answer struct {
 // heard is all that came back on a connection.
 type heard struct {
 	answers []answer
-	end     Way  // how the first answer did not come; Closed after the last where the server closed
+	end     Way // how the first answer did not come; Closed after the last where the server closed
+	note    string
 	open    bool // the server left the connection open
 }
 
@@ -32,7 +33,7 @@ type heard struct {
 func (h heard) outcome() Outcome {
 	switch len(h.answers) {
 	case 0:
-		return Outcome{Way: h.end}
+		return Outcome{Way: h.end, Note: h.note}
 	case 1:
 		return Outcome{Way: Answered, Status: h.answers[0].status, Slug: h.answers[0].slug}
 	}
@@ -85,7 +86,7 @@ func (s *Site) hear(w *wire, in *bufio.Reader) heard {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			h.end, h.open = Silent, true
 		case alerted(err):
-			h.end = Handshake
+			h.end, h.note = Handshake, err.Error()
 		default:
 			h.end = Closed
 		}

@@ -13,7 +13,7 @@ func listenerProbes() []Probe {
 	var out []Probe
 	for _, l := range Listeners() {
 		for _, f := range foreign() {
-			if f.home != l {
+			if f.home != l && !(l == OnInternal && f.home == OnIngress && f.method == "GET") {
 				out = append(out, f.probe(l))
 			}
 		}

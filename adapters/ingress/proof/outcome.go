@@ -103,7 +103,7 @@ func answered(status int, slugs ...string) Expect {
 	return Expect{Way: Answered, Status: []int{status}, Slug: slugs}
 }
 
-// any1 puts sets of expectations together.
+// either puts sets of expectations together.
 func either(sets ...[]Expect) []Expect { return slices.Concat(sets...) }
 
 // unconnected is a refusal before any request is read: one that sends first may see its end before the alert.
@@ -115,6 +115,7 @@ func malformed() []Expect {
 	return []Expect{
 		{Way: Closed}, {Way: Reset},
 		{Way: Answered, Status: []int{400, 405, 408, 411, 413, 414, 415, 417, 421, 422, 426, 431, 501, 505}, Not: []string{"assertion_"}},
+		answered(403, "encoding_refused"),
 	}
 }
 

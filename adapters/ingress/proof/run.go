@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 // Options are how a proof is run.
 type Options struct {
 	Only     func(Probe) bool // nil for all
-	Parallel int              // probes at once; 0 is 16
+	Parallel int              // probes at once, for each listener; 0 is 8
 	Progress func(done, of int, last Result)
 }
 
@@ -33,28 +34,42 @@ func Run(ctx context.Context, s *Site, o Options) []Result {
 	r.lost = map[Listener]string{}
 	r.batch(ctx, before, 1)
 	for _, done := range r.results {
-		if done.Verdict != Proven {
+		if done.Verdict != Proven && !done.Unable {
 			r.lost[done.Listener] = done.ID + " was " + string(done.Verdict) + ": " + cmp.Or(done.Why, done.Saw)
 		}
 	}
-	parts := split(probes)
 	var lanes sync.WaitGroup
-	lanes.Go(func() { r.batch(ctx, parts[inTurn], 1) })
-	lanes.Go(func() { r.batch(ctx, parts[beside], cmp.Or(max(o.Parallel, 0), 16)) })
+	for _, l := range Listeners() { // each by itself: one that answers only so many requests a second holds up no other
+		lanes.Go(func() { r.batch(ctx, in(beside, l, probes), cmp.Or(max(o.Parallel, 0), 8)) })
+		lanes.Go(func() { r.batch(ctx, in(inTurn, l, probes), 1) })
+	}
 	lanes.Wait()
-	r.batch(ctx, parts[alone], 1)
+	for _, l := range Listeners() {
+		r.batch(ctx, in(alone, l, probes), 1)
+	}
 	r.lost = map[Listener]string{}
 	r.batch(ctx, after, 1)
 	slices.SortFunc(r.results, func(a, b Result) int { return cmp.Compare(a.ID, b.ID) })
 	return r.results
 }
 
-func split(probes []Probe) map[lane][]Probe {
-	parts := map[lane][]Probe{}
+func in(part lane, l Listener, probes []Probe) []Probe {
+	var out []Probe
 	for _, p := range probes {
-		parts[p.lane] = append(parts[p.lane], p)
+		if p.lane == part && p.Listener == l {
+			out = append(out, p)
+		}
 	}
-	return parts
+	// Those that wait for a bound begin first.
+	slices.SortStableFunc(out, func(a, b Probe) int { return cmp.Compare(waits(a), waits(b)) })
+	return out
+}
+
+func waits(p Probe) int {
+	if p.Kind == KindLimits {
+		return 0
+	}
+	return 1
 }
 
 type runner struct {
@@ -111,7 +126,7 @@ func (r *runner) try(ctx context.Context, p Probe) Result {
 		return out
 	}
 	start := time.Now()
-	seen, err := p.run(ctx, r.site)
+	seen, err := r.unhurried(ctx, p)
 	out.Took = time.Since(start).Milliseconds()
 	switch {
 	case err != nil:
@@ -126,6 +141,24 @@ func (r *runner) try(ctx context.Context, p Probe) Result {
 		out.Saw, out.Verdict = seen.String(), Failed
 	}
 	return out
+}
+
+// unhurried tries again where the answer is only that it was asked too often, which says nothing about the attempt.
+func (r *runner) unhurried(ctx context.Context, p Probe) (Outcome, error) {
+	pause := time.NewTicker(time.Second)
+	defer pause.Stop()
+	for range 120 {
+		seen, err := p.run(ctx, r.site)
+		if err != nil || seen.Status != http.StatusTooManyRequests {
+			return seen, err
+		}
+		select {
+		case <-ctx.Done():
+			return seen, ctx.Err()
+		case <-pause.C:
+		}
+	}
+	return Outcome{}, trouble("the listener answers only so many requests of one address, for two minutes now")
 }
 
 func texts(must []Expect) []string {

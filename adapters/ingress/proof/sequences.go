@@ -38,8 +38,8 @@ func expectations() []framing {
 	fine := append(malformed(), answered(200))
 	return []framing{
 		expect("expect-continue", "100-continue", fine), expect("expect-other", "200-ok", malformed()),
-		expect("expect-list", "100-continue, 200-ok", malformed()), expect("expect-upper", "100-CONTINUE", fine),
-		expect("expect-padded", "y 100-continue", malformed()),
+		expect("expect-list", "100-continue, 200-ok", fine), expect("expect-upper", "100-CONTINUE", fine),
+		expect("expect-padded", "y 100-continue", fine),
 		{what: "expect-twice", tries: "Expect twice", must: fine,
 			make: func(d draft, _ string) string { return d.with("Expect: 100-continue", "Expect: x").String() }},
 		{what: "expect-body-as-request", tries: "Expect, and where the body belongs a request, at what is refused",

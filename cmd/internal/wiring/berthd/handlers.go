@@ -14,6 +14,7 @@ import (
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/metrics"
 	"berth/cmd/internal/config"
+	"berth/cmd/internal/listen"
 	"berth/ports/ids"
 	"berth/ports/store"
 )
@@ -94,5 +95,5 @@ func provideEnroll(e engines, l enrollLimits, d enroll.Deps) Enroll {
 func provideMetricsPage(m *metrics.Metrics) MetricsPage {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.Handler())
-	return MetricsPage{mux}
+	return MetricsPage{listen.Unambiguous(mux)}
 }
