@@ -17,8 +17,15 @@ import (
 func overSocket(tb testing.TB, more ...string) *deployment {
 	tb.Helper()
 	d := prepare(tb)
-	d.processes("unix:"+d.path("internal.sock"), &proof.Endpoint{Network: "unix", Address: d.path("internal.sock")}, nil, more)
+	d.overSocket(more...)
+	d.ingressReady()
 	return d
+}
+
+func (d *deployment) overSocket(more ...string) {
+	d.tb.Helper()
+	socket := d.path("internal.sock")
+	d.processes("unix:"+socket, &proof.Endpoint{Network: "unix", Address: socket}, nil, more)
 }
 
 // overPins are two processes with TLS between them, by pinned keys.
@@ -31,6 +38,7 @@ func overPins(tb testing.TB, more ...string) *deployment {
 	d.processes(at, internal, map[string]string{
 		"BERTH_INTERNAL_TLS_CERT_FILE": d.path("tls.crt"), "BERTH_INTERNAL_TLS_KEY_FILE": d.path("tls.key"), "BERTH_INTERNAL_CLIENT_PINS": pin(d.own),
 	}, more)
+	d.ingressReady()
 	return d
 }
 
@@ -48,8 +56,16 @@ func (d *deployment) processes(listen string, internal *proof.Endpoint, more map
 	d.berthd = []program{spawn(d.tb, "berthd", with(env, extra...))}
 	d.ready()
 	d.writeBundle()
-	d.ingress = spawn(d.tb, "berth-ingress", with(d.ingressEnv(), append(extra, "BERTH_INGRESS_LISTEN="+at[3], "BERTH_INGRESS_METRICS_LISTEN="+at[4])...))
-	d.ingressReady()
+	d.ingress = spawn(d.tb, "berth-ingress", with(d.ingressEnv(), "BERTH_INGRESS_LISTEN="+at[3], "BERTH_INGRESS_METRICS_LISTEN="+at[4]))
+}
+
+// anotherIngress is one more before the same control plane, with settings of its own.
+func (d *deployment) anotherIngress(tb testing.TB, more ...string) *proof.Endpoint {
+	tb.Helper()
+	at := free(tb, 1)[0]
+	p := spawn(tb, "berth-ingress", with(d.ingressEnv(), append(more, "BERTH_INGRESS_LISTEN="+at, "BERTH_INGRESS_METRICS_LISTEN=off")...))
+	within(tb, "the ingress listens", p, func() bool { return dials(at) })
+	return d.endpoint(at)
 }
 
 // ingressEnv is what another ingress of the same processes needs, but for its listeners.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -196,7 +195,7 @@ func (o oddity) probe(l Listener) Probe {
 			defer x.Close() //nolint:errcheck // nothing is lost with it
 			stop := context.AfterFunc(ctx, func() { _ = x.Close() })
 			defer stop()
-			x.patient(min(s.patience(), 5*time.Second))
+			x.patient(s.patience())
 			return x.hear(o.send(x, fieldsOf(e, "GET", path))), nil
 		},
 	}
