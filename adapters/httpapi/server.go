@@ -22,6 +22,10 @@ type Server struct {
 	TLS      *tls.Config // nil for a Unix socket or a loopback listener
 	Log      *slog.Logger
 	MaxConns int // connections at once; 0 is 10,000
+
+	// Ahead is closed once nobody needs the server any more who has to stop before it; nil for nobody. Until then a server
+	// that stops still takes requests, and ends long polls at once.
+	Ahead <-chan struct{}
 }
 
 const (
@@ -54,10 +58,13 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 		return err
 	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
 	// Long polls end at once, so that a stop does not wait for them; whatever else runs keeps its context.
 	close(stopping)
+	if s.Ahead != nil {
+		<-s.Ahead
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
 	err := server.Shutdown(stop)
 	return errors.Join(err, <-failed)
 }

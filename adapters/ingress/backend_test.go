@@ -49,7 +49,21 @@ type backend struct {
 	seen  []arrived
 	conns map[net.Conn]struct{}
 	reply func(net.Conn, arrived) bool // false closes the connection
-	down  bool
+	odd   string                       // what came that is no request
+}
+
+// forget makes as if nothing had arrived yet.
+func (b *backend) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen = nil
+}
+
+// torn is what arrived that is no request.
+func (b *backend) torn() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.odd
 }
 
 const plain = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Request-Id: req_back\r\n\r\nok"
@@ -77,7 +91,7 @@ func (b *backend) listen() {
 	l, err := net.Listen("unix", b.path)
 	must(b.w.tb, err)
 	b.mu.Lock()
-	b.l, b.down = l, false
+	b.l = l
 	b.mu.Unlock()
 	b.working.Go(func() {
 		for {
@@ -96,7 +110,6 @@ func (b *backend) listen() {
 // close ends the listener and every connection.
 func (b *backend) close() {
 	b.mu.Lock()
-	b.down = true
 	_ = b.l.Close()
 	for c := range b.conns {
 		_ = c.Close()
@@ -122,6 +135,11 @@ func (b *backend) serve(c net.Conn) {
 	for {
 		a, err := readArrived(r)
 		if err != nil {
+			if a.raw != "" {
+				b.mu.Lock()
+				b.odd = a.raw
+				b.mu.Unlock()
+			}
 			return
 		}
 		b.mu.Lock()
@@ -138,10 +156,10 @@ func readArrived(r *bufio.Reader) (arrived, error) {
 	var head bytes.Buffer
 	for !bytes.HasSuffix(head.Bytes(), []byte("\r\n\r\n")) {
 		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return arrived{}, err
-		}
 		head.Write(line)
+		if err != nil {
+			return arrived{raw: head.String()}, err
+		}
 	}
 	a := arrived{raw: head.String()}
 	request, err := http.ReadRequest(bufio.NewReader(io.MultiReader(&head, r)))

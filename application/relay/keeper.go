@@ -276,11 +276,16 @@ func (k *keeper) lose(ctx context.Context, err error) {
 		return
 	}
 	k.fence.rouse()
+	k.rouse()
+	k.Log.ErrorContext(ctx, "the certificate is accepted no more: nothing is served", "error", err)
+}
+
+// rouse has the keeper look at once.
+func (k *keeper) rouse() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
-	k.Log.ErrorContext(ctx, "the certificate is accepted no more: nothing is served", "error", err)
 }
 
 func lostBy(err error) error {
@@ -314,6 +319,9 @@ func (k *keeper) serverTime(ctx context.Context, server time.Time, sent placemen
 	was := k.state.skew
 	k.state.skew = skew
 	k.state.mu.Unlock()
+	if apart(skew - was) {
+		k.rouse() // the certificate may have to be renewed by now, or have ended
+	}
 	if apart(skew) != apart(was) {
 		k.Log.WarnContext(ctx, "the clocks of this machine and of the control plane are apart", "skew", skew.Round(time.Millisecond),
 			"allowed", skewAllowed, "apart", apart(skew))

@@ -1,6 +1,8 @@
 package trust_test
 
 import (
+	"context"
+	"crypto/ed25519"
 	"errors"
 	"slices"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"berth/application/trust"
 	"berth/domain/fault"
 	"berth/domain/identity"
+	"berth/ports/ca/catest"
 	"berth/ports/signer"
 )
 
@@ -203,17 +206,41 @@ func TestRootThatIsNotSigned(t *testing.T) {
 	}
 }
 
+// picky is a signing service that makes no keys for device tokens.
+type picky struct{ signer.Keys }
+
+func (p picky) Create(ctx context.Context, purpose signer.Purpose) (signer.KeyRef, ed25519.PublicKey, error) {
+	if purpose == signer.DeviceToken {
+		return "", nil, signer.Unreachable(errors.New("no such slot"))
+	}
+	return p.Keys.Create(ctx, purpose)
+}
+
+// A purpose whose keys can not be made holds up no other, and the failure is told.
+func TestOnePurposeHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.CA = catest.NewMemory(w.kms)
+	w.Signer = picky{w.kms}
+	w.refused(w.KeepKeys(w.ctx), fault.Unavailable, "signer_unavailable")
+	if b, err := w.TrustBundle(w.ctx); err != nil || len(b.Roots) != 1 {
+		t.Fatalf("the bundle is %+v, %v", b, err)
+	}
+}
+
 // Whatever settings pass their check give windows that fit one another, so that no run ever fails on them.
 func TestSettingsGiveSoundWindows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := trust.DefaultSettings(domain)
-		draw := func(label string, most time.Duration) time.Duration {
-			return time.Duration(rapid.Int64Range(0, int64(most)).Draw(t, label))
+		draw := func(label string, least, most time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, label))
 		}
-		s.NodeLife, s.CAPublishAhead, s.CASignFor = draw("life", 8*day), draw("ahead", 100*day), draw("sign", 400*day)
-		if s.Check() != nil {
-			return
+		s.NodeLife = draw("life", 5*time.Minute, 7*day)
+		s.CAPublishAhead = draw("ahead", s.NodeLife, 90*day)
+		s.CASignFor = draw("sign", 2*s.CAPublishAhead+time.Second, 10*365*day)
+		if err := s.Check(); err != nil {
+			t.Fatalf("%+v: %v", s, err)
 		}
 		if err := s.WindowsOf(identity.KeyForCA).Check(s.NodeLife); err != nil {
 			t.Fatalf("%+v: %v", s, err)

@@ -279,7 +279,7 @@ func (r *devRun) wholeAudit() {
 	}
 }
 
-// keptPrivate looks for what others could read, and for the token where it should not be.
+// keptPrivate looks for what others could read and is not for everybody, and for the token where it should not be.
 func (r *devRun) keptPrivate(dir string) {
 	r.tb.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, ".berth"), func(path string, _ os.DirEntry, err error) error {
@@ -287,7 +287,7 @@ func (r *devRun) keptPrivate(dir string) {
 			return err
 		}
 		info, err := os.Stat(path)
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
+		if err == nil && filepath.Base(path) != "trust-bundle.pem" && info.Mode().Perm()&0o077 != 0 {
 			r.tb.Errorf("%s is open to others: %v", path, info.Mode())
 		}
 		return err

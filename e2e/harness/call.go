@@ -40,6 +40,18 @@ func (s *Server) Do(token, method, path string, body any, header ...string) Answ
 	return a
 }
 
+// Enroll is Do on the enrolment listener of a process, which asks nobody who they are.
+func (s *Server) Enroll(method, path string, body any) Answer {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, s.Enrolment+path, reader(body))
+	must(s.t, err)
+	setHeaders(req, body, nil)
+	a := send(s.client, req)
+	must(s.t, a.Err)
+	s.conforms(s.client, s.Enrolment, a)
+	return a
+}
+
 // Ask is Do for where a failure is no surprise: its error is in the answer, and nothing is checked.
 func (s *Server) Ask(ctx context.Context, token, method, path string, body any, header ...string) Answer {
 	req, err := http.NewRequestWithContext(ctx, method, s.API+path, reader(body))

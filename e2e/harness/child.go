@@ -24,13 +24,15 @@ type child struct {
 func (c *child) start() {
 	s := c.s
 	s.t.Helper()
-	api, metrics := freeAddresses(s.t)
-	s.API, s.Metrics = "http://"+api, "http://"+metrics
+	free := addresses(s.t, 3)
+	api, metrics, enroll := free[0], free[1], free[2]
+	s.API, s.Metrics, s.Enrolment = "http://"+api, "http://"+metrics, "http://"+enroll
 	c.out, c.ended = &output{}, make(chan struct{})
 	c.cmd = exec.Command(Binary(s.t), "serve", "--migrate")
 	c.cmd.Env = append(os.Environ(),
 		"BERTH_DATABASE_URL=sqlite:"+filepath.Join(s.Dir, "control.db"),
 		"BERTH_LISTEN="+api, "BERTH_METRICS_LISTEN="+metrics, "BERTH_INTERNAL_LISTEN=unix:"+s.Socket,
+		"BERTH_ENROLL_LISTEN="+enroll,
 		"BERTH_KMS_URL=file:"+filepath.Join(s.Dir, "keys"),
 		"BERTH_BOOTSTRAP_TOKEN_FILE="+filepath.Join(s.Dir, "bootstrap"),
 		"BERTH_INGRESS_SECRETS_FILE="+filepath.Join(s.Dir, "ingress.json"))
@@ -84,15 +86,21 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// freeAddresses are two at which nobody listens. They are held together, or the second might be the first.
+// freeAddresses are two at which nobody listens.
 func freeAddresses(t testing.TB) (one, other string) {
 	t.Helper()
-	var found [2]string
-	for i := range found {
+	free := addresses(t, 2)
+	return free[0], free[1]
+}
+
+// addresses are several at which nobody listens. They are held together, or the second might be the first.
+func addresses(t testing.TB, n int) (free []string) {
+	t.Helper()
+	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		defer func() { _ = l.Close() }()
-		found[i] = l.Addr().String()
+		free = append(free, l.Addr().String())
 	}
-	return found[0], found[1]
+	return free
 }

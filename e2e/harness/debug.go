@@ -17,6 +17,9 @@ type DebugTenant struct {
 		Slug string `json:"slug"`
 	} `json:"write_denied"`
 	Copy string `json:"copy"`
+
+	Node      string `json:"-"` // whose page it is
+	Heartbeat int64  `json:"-"` // the generation of the process
 }
 
 // Why is the slug of why the node may not write; empty where it may.
@@ -24,17 +27,35 @@ func (d DebugTenant) Why() string { return d.Denied.Slug }
 
 // Debug is the node's debug page, by tenant. The error is of a page that can not be had.
 func (r *Relay) Debug(ctx context.Context) (map[string]DebugTenant, error) {
-	var page struct {
-		Tenants []DebugTenant `json:"tenants"`
-	}
+	var page debugPage
 	if err := r.page(ctx, "/debug/tenants", &page); err != nil {
 		return nil, err
 	}
 	by := map[string]DebugTenant{}
 	for _, t := range page.Tenants {
+		t.Node, t.Heartbeat = page.Node.Node, page.Node.Heartbeat
 		by[t.Tenant] = t
 	}
 	return by, nil
+}
+
+type debugPage struct {
+	Node struct {
+		Node      string `json:"node"`
+		Heartbeat int64  `json:"heartbeat_generation"`
+		Why       struct {
+			Slug string `json:"slug"`
+		} `json:"why"`
+	} `json:"node"`
+	Tenants []DebugTenant `json:"tenants"`
+}
+
+// Down is the slug of why the node serves nothing at all; empty where it serves.
+func (r *Relay) Down() string {
+	r.tb.Helper()
+	var page debugPage
+	must(r.tb, r.page(r.tb.Context(), "/debug/tenants", &page))
+	return page.Node.Why.Slug
 }
 
 func (r *Relay) page(ctx context.Context, path string, out any) error {

@@ -22,20 +22,21 @@ import (
 
 // Server is a running berthd: a process on SQLite, or a replica in a container.
 type Server struct {
-	t       testing.TB
-	Dir     string
-	API     string // base URL of the API listener
-	Metrics string // base URL of the metrics listener
-	Socket  string // the internal listener of a process
-	Token   string // an admin's
-	Secret  identity.IngressSecret
-	Extra   []string // further environment
-	specs   *specs
-	client  *http.Client // of the API and of metrics
-	ingress *http.Client // of the internal listener
-	inside  string       // base URL of that listener, as the ingress names it
-	process process
-	down    bool // as the test wants it
+	t         testing.TB
+	Dir       string
+	API       string // base URL of the API listener
+	Metrics   string // base URL of the metrics listener
+	Enrolment string // base URL of the enrolment listener of a process
+	Socket    string // the internal listener of a process
+	Token     string // an admin's
+	Secret    identity.IngressSecret
+	Extra     []string // further environment
+	specs     *specs
+	client    *http.Client // of the API and of metrics
+	ingress   *http.Client // of the internal listener
+	inside    string       // base URL of that listener, as the ingress names it
+	process   process
+	down      bool // as the test wants it
 }
 
 // process is where a berthd runs.
@@ -106,6 +107,7 @@ func (s *Server) write(name, text string) {
 func generous() []string {
 	return []string{
 		"BERTH_SOURCE_RATE=100000", "BERTH_SOURCE_BURST=100000", "BERTH_DEVICE_RATE=10000", "BERTH_DEVICE_BURST=10000",
+		"BERTH_ENROLL_RATE=10000", "BERTH_ENROLL_BURST=10000",
 		"BERTH_NODE_RATE=100000", "BERTH_NODE_BURST=100000", "BERTH_SWEEP_INTERVAL=200ms", "BERTH_TRUST_DOMAIN=berth.test",
 	}
 }

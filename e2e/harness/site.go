@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,18 @@ type Site struct {
 	CAFile   string // that nodes know servers by
 
 	operators []apiclient.Operator
+	behind    []*atomic.Pointer[Server] // each tap; nil while there is none
+}
+
+// at is where a replica's port is just now.
+func at(replica *atomic.Pointer[Server], port int) func() string {
+	return func() string {
+		r := replica.Load()
+		if r == nil {
+			return "127.0.0.1:1" // nobody listens there
+		}
+		return r.process.(*contained).container.Address(port)
+	}
 }
 
 // NewSite starts a deployment, with further settings for berthd; the test's end stops it.
@@ -40,13 +53,14 @@ func NewSite(tb testing.TB, settings ...string) *Site {
 	tb.Helper()
 	p := NewPlan(tb, lab.Shared(tb).InsideDSN(), append(quick(), settings...)...)
 	s := &Site{Plan: p, Replicas: p.Start(2)}
-	for i, r := range s.Replicas {
+	for _, r := range s.Replicas {
 		s.operators = append(s.operators, s.operator(r))
-		at := func() string { return s.Replicas[i].process.(*contained).container.Address(internalPort) }
-		s.Upstream = append(s.Upstream, newTap(tb, p.server, at, p.server.trusting(InternalHost, p.ingress.cert)))
+		behind := &atomic.Pointer[Server]{}
+		behind.Store(r)
+		s.behind = append(s.behind, behind)
+		s.Upstream = append(s.Upstream, newTap(tb, p.server, at(behind, internalPort), p.server.trusting(InternalHost, p.ingress.cert)))
 	}
-	at := func() string { return s.Replicas[0].process.(*contained).container.Address(enrollPort) }
-	s.Enroll = newTap(tb, p.server, at, p.server.trusting(ServerName))
+	s.Enroll = newTap(tb, p.server, at(s.behind[0], enrollPort), p.server.trusting(ServerName))
 	s.CAFile = filepath.Join(s.temp(), "ca.pem")
 	must(tb, os.WriteFile(s.CAFile, []byte(p.server.pem.chain), 0o600))
 	s.Ingress = s.newIngress()
@@ -97,10 +111,15 @@ func (s *Site) Shift(offset time.Duration) {
 	var up sync.WaitGroup
 	for i, old := range s.Replicas {
 		old.Kill()
+		s.behind[i].Store(nil)
+		s.Upstream[i].Sever()
 		next := s.Server("BERTH_CLOCK_OFFSET=" + offset.String())
 		next.Token = old.Token
 		s.Replicas[i] = next
-		up.Go(next.process.start)
+		up.Go(func() {
+			next.process.start()
+			s.behind[i].Store(next)
+		})
 	}
 	s.Ingress.Kill()
 	s.Ingress.Extra["CLOCK_OFFSET"] = offset.String()

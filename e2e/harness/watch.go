@@ -75,30 +75,37 @@ func (w *Watch) Samples() []Sample {
 // Now is how many samples there are so far.
 func (w *Watch) Now() int { w.mu.Lock(); defer w.mu.Unlock(); return len(w.seen) }
 
-// OneWriter fails the test where two processes could write at a time, or one at a generation after another one could at a
-// later: once somebody was seen to write at a generation, whoever is asked after that and may write does so at that one
-// or a later, and is the same process if it is that one.
+// OneWriter fails the test where two processes could write at a time. At one generation of the placement only one node
+// may, and of its processes the youngest that did; and nobody who is asked after somebody was seen to write may do so at
+// an earlier generation, or as an older process of the same node.
 func OneWriter(t testing.TB, samples []Sample) {
 	t.Helper()
-	writers := map[int64]string{}
-	for i, s := range samples {
-		if s.Err != nil || !s.Debug.Write {
-			continue
+	var writes []Sample
+	for _, s := range samples {
+		if s.Err == nil && s.Debug.Write {
+			writes = append(writes, s)
 		}
-		for _, earlier := range samples[:i] {
-			if earlier.Err != nil || !earlier.Debug.Write || !s.Asked.After(earlier.Told) {
+	}
+	for i, s := range writes {
+		for _, before := range writes[:i] {
+			now, was := s.Debug, before.Debug
+			switch {
+			case now.Generation == was.Generation && now.Node != was.Node:
+				t.Errorf("%s and %s both may write at generation %d", was.Node, now.Node, now.Generation)
+			case !s.Asked.After(before.Told):
+				continue
+			case now.Generation < was.Generation:
+				t.Errorf("%s may write at generation %d after %s could at %d", now.Node, now.Generation, was.Node, was.Generation)
+			case now.Node == was.Node && now.Heartbeat < was.Heartbeat:
+				t.Errorf("the older process of %s may write %s after the younger could", now.Node, s.Asked.Sub(before.Told))
+			default:
 				continue
 			}
-			if s.Debug.Generation < earlier.Debug.Generation {
-				t.Errorf("%s may write at generation %d after %s could at %d", s.Process, s.Debug.Generation, earlier.Process, earlier.Debug.Generation)
-				return
-			}
-		}
-		if first, ok := writers[s.Debug.Generation]; ok && first != s.Process {
-			t.Errorf("%s and %s both may write at generation %d", first, s.Process, s.Debug.Generation)
 			return
 		}
-		writers[s.Debug.Generation] = s.Process
+	}
+	if len(writes) == 0 {
+		t.Error("nobody was seen to write")
 	}
 }
 

@@ -72,7 +72,7 @@ func (w *world) moveKilling(victim *harness.Relay, tenant string, target *harnes
 	}
 	victim.Kill()
 	close(dead)
-	victim.Start()
+	victim.Serves()
 	within(w.t, patience, "the migration is done", func() bool {
 		got, err := w.Operator().Migration(w.t.Context(), tenant, m.ID, 0)
 		must(w.t, err)

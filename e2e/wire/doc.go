@@ -10,7 +10,7 @@
 //
 // In a request, {{name}} is a value that an earlier answer bound. The others are made: {{unix +60}} is a time in seconds,
 // {{random n}} 128 random bits, {{key k}} an Ed25519 public key, {{certificate c spiffe://… 24h}} a certificate (PEM) and
-// {{fingerprint c}} its digest, {{signed}} the JWT of the step's "sign", {{sha256}} the digest of its body, hex. What is
+// {{fingerprint c}} its digest, {{csr k}} a certificate request (PEM) by that key, {{signed}} the JWT of the step's "sign", {{sha256}} the digest of its body, hex. What is
 // made under a name is the same each time in a story.
 //
 // In an answer, {{:type}} is any value of a type (string, number, bool, time), {{name:type}} also binds it, or has to be

@@ -159,8 +159,11 @@ func (p *player) request(s *Step) (*http.Request, error) {
 		return nil, err
 	}
 	base := p.server.API
-	if strings.HasPrefix(target, "/internal/") {
+	switch {
+	case strings.HasPrefix(target, "/internal/"), strings.HasPrefix(target, "/trust-bundle"):
 		base = "http://" + harness.InternalHost
+	case strings.HasPrefix(target, "/enroll/"):
+		base = p.server.Enrolment
 	}
 	req, err := http.NewRequestWithContext(context.Background(), s.method(), base+target, bytes.NewReader(body))
 	if err != nil {

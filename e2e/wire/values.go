@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -110,6 +111,7 @@ var makers = map[string]maker{
 	}},
 	"key":         {1, func(v *values, args []string) (any, error) { return v.publicKey(args[0]), nil }},
 	"certificate": {3, func(v *values, args []string) (any, error) { return v.certificate(args) }},
+	"csr":         {1, func(v *values, args []string) (any, error) { return v.request(args) }},
 	"fingerprint": {1, func(v *values, args []string) (any, error) { return v.fingerprint(args[0]) }},
 }
 
@@ -167,6 +169,12 @@ func (v *values) certificate(args []string) (string, error) {
 		v.bound["certificate of "+args[1]] = args[0]
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.made[name]})), nil
+}
+
+// request makes a certificate request by the key of a name; by further arguments it asks for DNS names, too.
+func (v *values) request(args []string) (string, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{DNSNames: args[1:]}, v.key(args[0]))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})), err
 }
 
 func (v *values) fingerprint(name string) (string, error) {

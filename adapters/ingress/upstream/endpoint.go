@@ -99,7 +99,11 @@ func (e *endpoint) dial(ctx context.Context) (*conn, error) {
 	if !e.Secure {
 		return newConn(e, raw, raw), nil
 	}
-	secured := tls.Client(raw, e.o.TLS.Clone())
+	config := e.o.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(e.Address)
+	}
+	secured := tls.Client(raw, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("the handshake with %s: %w", e.Address, err)

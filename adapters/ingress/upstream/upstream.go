@@ -103,25 +103,37 @@ func (u *Upstream) try(ctx context.Context, q *Request) (*Answer, error) {
 
 // connect takes a connection that is open, or opens one to the first replica that lets it.
 func (u *Upstream) connect(ctx context.Context) (*conn, error) {
-	first := int(u.turn.Add(1))
 	var failed error
-	for _, wanted := range []bool{true, false} { // those that were left out come last
-		for i := range u.endpoints {
-			e := u.endpoints[(first+i)%len(u.endpoints)]
-			if e.available() != wanted {
-				continue
-			}
-			c, err := e.connect(ctx)
-			if err == nil {
-				return c, nil
-			}
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			failed = errors.Join(failed, err)
+	for _, e := range u.order() {
+		c, err := e.connect(ctx)
+		if err == nil {
+			return c, nil
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		failed = errors.Join(failed, err)
 	}
 	return nil, &Error{Fate: NotSent, Err: failed, final: true}
+}
+
+// order is the replicas in turn, those that were left out last.
+func (u *Upstream) order() []*endpoint {
+	if len(u.endpoints) == 1 {
+		return u.endpoints
+	}
+	first := int(u.turn.Add(1) % uint32(len(u.endpoints))) //nolint:gosec // there are a few
+	out := make([]*endpoint, 0, len(u.endpoints))
+	var away []*endpoint
+	for i := range u.endpoints {
+		e := u.endpoints[(first+i)%len(u.endpoints)]
+		if e.available() {
+			out = append(out, e)
+		} else {
+			away = append(away, e)
+		}
+	}
+	return append(out, away...)
 }
 
 // fateOf classifies what went wrong once a request was on its way.

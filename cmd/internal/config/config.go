@@ -31,6 +31,9 @@ type Config struct {
 	InternalTLSCertFile string   `koanf:"internal_tls_cert_file" usage:"certificate chain of the internal listener, PEM"`
 	InternalTLSKeyFile  string   `koanf:"internal_tls_key_file" usage:"its key, PEM, mode 0600"`
 	InternalClientPins  []string `koanf:"internal_client_pins" usage:"SHA-256 of the ingress keys (SPKI) that may connect, hex, comma separated"`
+	IngressListen       string   `koanf:"ingress_listen" usage:"of nodes, by an ingress within this process: host:port; none when empty"`
+	IngressCertFile     string   `koanf:"ingress_cert_file" usage:"certificate chain that nodes see there, PEM"`
+	IngressKeyFile      string   `koanf:"ingress_key_file" usage:"its key, PEM, mode 0600"`
 	EnrollListen        string   `koanf:"enroll_listen" usage:"of node enrolment: host:port, with the certificate of the API; not served when empty"`
 	MetricsListen       string   `koanf:"metrics_listen" usage:"of metrics: host:port, unix:PATH or off"`
 

@@ -190,7 +190,7 @@ func TestStrangeVariables(t *testing.T) {
 	f := whole(t)
 	f.env["BERTH_LISTN"] = "x"
 	f.env["BERTH_SERVICE_HOST"] = "10.0.0.1"
-	f.env["BERTH_INGRESS_LISTEN"] = ":1"
+	f.env["BERTH_INGRESS_UPSTREAM"] = "unix:/x"
 	l := f.mustLoad(t)
 	if len(l.Warnings) != 1 || l.Warnings[0] != "BERTH_LISTN is no setting; did you mean listen?" {
 		t.Fatalf("warned of %q", l.Warnings)

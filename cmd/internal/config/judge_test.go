@@ -122,6 +122,35 @@ func TestListenersBehindTLS(t *testing.T) {
 	}
 }
 
+// An ingress within the process has a certificate, an address of its own, and a socket to the control plane.
+func TestIngressWithin(t *testing.T) {
+	t.Parallel()
+	f := whole(t)
+	f.keyPair(t, "in")
+	f.set("ingress_listen", "0.0.0.0:8443")
+	if about(f.problems(t), "ingress_cert_file") == nil {
+		t.Error("an ingress without a certificate is taken")
+	}
+	f.set("ingress_cert_file", f.path("in.pem"))
+	if about(f.problems(t), "ingress_key_file") == nil {
+		t.Error("a certificate without its key is taken")
+	}
+	f.set("ingress_key_file", f.path("in-key.pem"))
+	f.mustLoad(t)
+	f.set("ingress_listen", "127.0.0.1:8440")
+	if about(f.problems(t), "ingress_listen") == nil {
+		t.Error("the address of another listener is taken")
+	}
+	f.set("ingress_listen", "0.0.0.0:8443")
+	f.set("internal_tls_cert_file", f.path("in.pem"))
+	f.set("internal_tls_key_file", f.path("in-key.pem"))
+	f.set("internal_client_pins", strings.Repeat("ab", 32))
+	f.set("internal_listen", "127.0.0.1:8441")
+	if about(f.problems(t), "ingress_listen") == nil {
+		t.Error("an internal listener that is no socket is taken")
+	}
+}
+
 // Half a key pair, a pair that does not fit, and a key that others may read are refused.
 func TestKeyPairs(t *testing.T) {
 	t.Parallel()

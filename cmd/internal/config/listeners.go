@@ -21,9 +21,11 @@ func (c Config) judgeListeners(f *settings.Findings) {
 		f.Listener("enroll_listen", c.EnrollListen, secured, secure)
 	}
 	c.judgeInternal(f)
+	c.judgeIngress(f)
 	f.Apart(
 		settings.Listening{Key: "listen", Address: c.Listen}, settings.Listening{Key: "internal_listen", Address: c.InternalListen},
 		settings.Listening{Key: "enroll_listen", Address: c.EnrollListen},
+		settings.Listening{Key: "ingress_listen", Address: c.IngressListen},
 		settings.Listening{Key: "metrics_listen", Address: c.MetricsListen},
 	)
 }
@@ -55,6 +57,23 @@ func (c Config) judgeInternal(f *settings.Findings) {
 	}
 	if len(c.InternalClientPins) == 0 {
 		f.Add("internal_client_pins", "is missing: only the ingress may connect", "pin its key, or use unix:PATH")
+	}
+}
+
+// judgeIngress: an ingress within this process reaches the control plane as any other does, over the internal listener;
+// on one machine that is a socket.
+func (c Config) judgeIngress(f *settings.Findings) {
+	f.Pair("ingress_cert_file", c.IngressCertFile, "ingress_key_file", c.IngressKeyFile)
+	if c.IngressListen == "" {
+		return
+	}
+	f.Listener("ingress_listen", c.IngressListen, true, "")
+	if c.IngressCertFile == "" && c.IngressKeyFile == "" {
+		f.Add("ingress_cert_file", "is missing: nodes are served over TLS alone", "give the ingress a certificate and its key")
+	}
+	if a, err := settings.ParseAddress(c.InternalListen); err == nil && a.Network != "unix" {
+		f.Add("ingress_listen", "an ingress within this process needs internal_listen to be a Unix socket",
+			"use unix:PATH, or run berth-ingress")
 	}
 }
 

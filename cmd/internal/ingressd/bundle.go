@@ -3,10 +3,13 @@ package ingressd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"berth/adapters/ingress"
@@ -19,6 +22,7 @@ import (
 type keeper struct {
 	config   Config
 	trust    *ingress.Trust
+	heard    func() // told once the upstream's bundle is in force
 	upstream *upstream.Upstream
 	log      *slog.Logger
 	metrics  *ingress.Metrics
@@ -29,7 +33,7 @@ type keeper struct {
 }
 
 const (
-	hasty    = time.Second // between two questions while nothing is believed yet
+	hasty    = 200 * time.Millisecond // between two questions while nothing is believed yet
 	patience = 5 * time.Second
 )
 
@@ -60,18 +64,26 @@ func (k *keeper) ask(ctx context.Context) {
 		return
 	}
 	k.metrics.Reloaded("bundle", k.clock.Now(), err)
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
+	what := sort(err)
 	switch {
-	case text == k.told:
+	case what == k.told:
 	case err != nil:
 		k.log.Error("the trust bundle can not be renewed; what is in force stays", "error", err)
 	default:
 		k.log.Info("the trust bundle can be renewed again")
 	}
-	k.told = text
+	k.told = what
+}
+
+// sort is what kind of failure an error is. Those of a connection name other ports each time.
+func sort(err error) string {
+	if err == nil {
+		return ""
+	}
+	if failed, ok := errors.AsType[*upstream.Error](err); ok {
+		return "no answer, " + strconv.Itoa(int(failed.Fate))
+	}
+	return err.Error()
 }
 
 func (k *keeper) take(ctx context.Context) error {
@@ -87,6 +99,7 @@ func (k *keeper) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	k.heard()
 	if changed {
 		n, _ := k.trust.Roots()
 		k.log.Info("the trust bundle changed", "roots", n)
@@ -105,7 +118,10 @@ func (k *keeper) write(text []byte) error {
 		return nil
 	}
 	if err := replace(path, text); err != nil {
-		return fmt.Errorf("the trust bundle is in force and can not be written to its file: %w", err)
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			err = failed.Err // its path is that of another temporary file each time
+		}
+		return fmt.Errorf("the trust bundle is in force and can not be written to %s: %w", path, err)
 	}
 	k.written = text
 	return nil

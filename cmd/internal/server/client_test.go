@@ -56,8 +56,13 @@ func calls(o apiclient.Operator, n apiclient.Node, d apiclient.Device) map[strin
 	add("credentials", func(c context.Context) (any, error) { return o.Credentials(c, id) })
 	add("revoke credential", func(c context.Context) (any, error) { return o.RevokeCredential(c, id, strings.Repeat("ab", 32), "r") })
 	add("signing keys", func(c context.Context) (any, error) { return o.SigningKeys(c) })
-	add("rotate", func(c context.Context) (any, error) { return o.RotateSigningKey(c, contract.RotateKey{}) })
+	add("rotate", func(c context.Context) (any, error) { return o.RotateSigningKey(c, contract.RotateKey{Purpose: "ca"}) })
 	add("compromise", func(c context.Context) (any, error) { return o.CompromiseSigningKey(c, id, "r") })
+	add("join token", func(c context.Context) (any, error) {
+		return o.JoinToken(c, id, contract.NewJoinToken{ExpiresIn: "5m"})
+	})
+	add("trust bundle", func(c context.Context) (any, error) { return o.TrustBundle(c) })
+	add("node rotate", func(c context.Context) (any, error) { return n.Rotate(c, contract.Rotate{CSR: "x"}) })
 	add("create token", func(c context.Context) (any, error) {
 		return o.CreateToken(c, contract.NewToken{Name: "n", Role: "viewer"})
 	})
@@ -90,7 +95,7 @@ func calls(o apiclient.Operator, n apiclient.Node, d apiclient.Device) map[strin
 // Whatever a client can ask for the server knows: the path, the method, the parameters and the fields.
 func TestClientAndServerAgree(t *testing.T) {
 	t.Parallel()
-	r := run(t)
+	r := run(t, "BERTH_ENROLL_LISTEN=127.0.0.1:0")
 	c, err := apiclient.New(apiclient.Options{Base: r.out.of("api")})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +106,14 @@ func TestClientAndServerAgree(t *testing.T) {
 		"required_field_missing": true, "internal": true, "server_unreachable": true, "invalid_request": true, "out_of_range": true,
 		"assertion_mac_mismatch": true, "assertion_malformed": true, "assertion_body_mismatch": true, "assertion_target_mismatch": true,
 	}
-	for name, call := range calls(r.operator(), r.node("unix:"+r.dir+"/s", "one", "a", nil), apiclient.NewDevice(c)) {
+	e := apiclient.NewEnrolment(enrolmentClient(t, r))
+	all := calls(r.operator(), r.node("unix:"+r.dir+"/s", "one", "a", nil), apiclient.NewDevice(c))
+	all["enroll"] = func(c context.Context) error {
+		_, err := e.Enroll(c, contract.Enroll{JoinToken: "x", CSR: "x"})
+		return err
+	}
+	all["enrolment's trust bundle"] = func(c context.Context) error { _, err := e.TrustBundle(c); return err }
+	for name, call := range all {
 		err := call(t.Context())
 		if strange[fault.SlugOf(err)] && err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -115,4 +127,14 @@ func TestClientAndServerAgree(t *testing.T) {
 		}
 	}
 	r.finish()
+}
+
+func enrolmentClient(tb testing.TB, r *running) *apiclient.Client {
+	tb.Helper()
+	c, err := apiclient.New(apiclient.Options{Base: r.out.of("enroll")})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return c
 }

@@ -45,6 +45,11 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	front, err := s.openIngress(ctx, open)
+	if err != nil {
+		closeAll(open)
+		return err
+	}
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	// The duties outlive the listeners: what was accepted may need them.
@@ -56,7 +61,7 @@ func (s *Server) Run(ctx context.Context) error {
 			stop(err)
 		}
 	})
-	duties.Go(func() { s.reloadOnHangUp(working, certs) })
+	duties.Go(func() { s.reloadOnHangUp(working, certs, front) })
 	for _, l := range open {
 		listeners.Go(func() {
 			if err := l.Run(serving, s.Process.Config.StopGrace); err != nil {
@@ -64,7 +69,13 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
-	s.announce(open)
+	front.prepare(ctx)
+	listeners.Go(func() {
+		if err := front.run(serving); err != nil {
+			stop(fmt.Errorf("the ingress listener: %w", err))
+		}
+	})
+	s.announce(open, front)
 	listeners.Wait()
 	rest()
 	duties.Wait()
@@ -90,15 +101,19 @@ func (s *Server) open(ctx context.Context, certs *certificates) ([]bound, error)
 		}
 		one, err := s.openOne(ctx, l.name, l.address, certs)
 		if err != nil {
-			for _, o := range open {
-				_ = o.Listener.Close()
-			}
+			closeAll(open)
 			return nil, fmt.Errorf("the %s listener: %w", l.name, err)
 		}
 		one.Handler = l.handler
 		open = append(open, one)
 	}
 	return open, nil
+}
+
+func closeAll(open []bound) {
+	for _, o := range open {
+		_ = o.Listener.Close()
+	}
 }
 
 func (s *Server) openOne(ctx context.Context, name, text string, certs *certificates) (bound, error) {
@@ -130,9 +145,12 @@ func address(a net.Addr, secured bool) string {
 }
 
 // announce tells scripts and people where what is served.
-func (s *Server) announce(open []bound) {
+func (s *Server) announce(open []bound, front *front) {
 	for _, l := range open {
 		fmt.Fprintf(s.Out, "listening %s %s\n", l.Name, l.url)
+	}
+	if front.url != "" {
+		fmt.Fprintf(s.Out, "listening ingress %s\n", front.url)
 	}
 	fmt.Fprintln(s.Out, "ready")
 	if s.Ready != nil {
@@ -141,7 +159,7 @@ func (s *Server) announce(open []bound) {
 }
 
 // reloadOnHangUp reads the files of secrets anew whenever the process gets SIGHUP.
-func (s *Server) reloadOnHangUp(ctx context.Context, certs *certificates) {
+func (s *Server) reloadOnHangUp(ctx context.Context, certs *certificates, front *front) {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
@@ -151,6 +169,7 @@ func (s *Server) reloadOnHangUp(ctx context.Context, certs *certificates) {
 			return
 		case <-hangUp:
 		}
+		front.reread()
 		_, err := s.Process.Secrets.Reload()
 		said(s.Process.Log, "ingress secrets", err)
 		for _, w := range certs.all() {
