@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,15 +42,29 @@ func (d *deployment) verify(t *testing.T, ingress *proof.Endpoint, more ...strin
 	return cmd
 }
 
-// An operator proves a real deployment from outside, keeps the report, and leaves nothing behind. The report names what
-// was not proven, and no secret.
+// walk are the lines of a page that a test runs.
+var walk = regexp.MustCompile("(?s)<!-- A test runs these lines. -->\n```sh\n(.*?)```")
+
+// An operator proves a real deployment from outside by the lines of the page, keeps the report, and leaves nothing behind.
+// The report names what was not proven, and no secret.
 func verified(t *testing.T, d *deployment) {
-	report := filepath.Join(t.TempDir(), "report.json")
-	out, err := d.verify(t, d.site.Ingress, "--metrics", "https://"+d.site.Metrics.Address, "--report", report, "--node", "before").CombinedOutput()
+	page, err := os.ReadFile("../../docs/ingress-verify.md")
+	must(t, err)
+	lines := walk.FindSubmatch(page)
+	if lines == nil {
+		t.Fatal("the page has no lines to run")
+	}
+	cmd := d.verify(t, d.site.Ingress)
+	dir := t.TempDir()
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"), "INGRESS="+d.site.Ingress.Address, "REGION="+region,
+		"ENROLL=https://"+d.site.Enroll.Address, "METRICS=https://"+d.site.Metrics.Address, "INTERNAL=unix:"+d.site.Internal.Address, "CA="+d.path("ca.pem"))
+	sh := exec.Command("bash", "-euc", string(lines[1]))
+	sh.Env, sh.Dir = cmd.Env, dir
+	out, err := sh.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	data, err := os.ReadFile(report)
+	data, err := os.ReadFile(filepath.Join(dir, "ingress-report.json"))
 	must(t, err)
 	var r proof.Report
 	must(t, json.Unmarshal(data, &r))

@@ -2,6 +2,7 @@ package ingress_test
 
 import (
 	"bytes"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -165,10 +166,7 @@ func within(tb testing.TB, what string, p program, ok func() bool) {
 
 // with is an environment with more in it, each name=value.
 func with(env map[string]string, more ...string) map[string]string {
-	out := map[string]string{}
-	for name, value := range env {
-		out[name] = value
-	}
+	out := maps.Clone(env)
 	for _, m := range more {
 		name, value, _ := strings.Cut(m, "=")
 		out[name] = value

@@ -3,6 +3,7 @@ package ingress_test
 import (
 	"crypto/x509"
 	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -20,8 +21,21 @@ func TestDeploymentsAreProven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := start(t)
+			if d.site.Internal.Network == "unix" {
+				private(t, d.site.Internal.Address)
+			}
 			d.proven(proof.Options{})
 		})
+	}
+}
+
+// private checks what guards a socket in the place of TLS.
+func private(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("%s has the mode %s", path, info.Mode())
 	}
 }
 

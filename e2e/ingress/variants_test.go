@@ -2,6 +2,7 @@ package ingress_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,9 +47,7 @@ func (d *deployment) processes(listen string, internal *proof.Endpoint, more map
 	d.tb.Helper()
 	at := free(d.tb, 5)
 	env := settings(d.dir)
-	for name, value := range more {
-		env[name] = value
-	}
+	maps.Copy(env, more)
 	env["BERTH_DATABASE_URL"], env["BERTH_INTERNAL_LISTEN"] = "sqlite:"+d.path("control.db"), listen
 	env["BERTH_LISTEN"], env["BERTH_ENROLL_LISTEN"], env["BERTH_METRICS_LISTEN"] = at[0], at[1], at[2]
 	d.site.API, d.site.Enroll, d.site.Metrics, d.site.Ingress = d.endpoint(at[0]), d.endpoint(at[1]), d.endpoint(at[2]), d.endpoint(at[3])
