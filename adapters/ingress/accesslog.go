@@ -35,10 +35,9 @@ func (x *exchange) tell() {
 	if !x.g.o.Log.Enabled(context.Background(), level) {
 		return
 	}
-	path, _, _ := strings.Cut(x.r.RequestURI, "?")
 	attrs := [...]slog.Attr{
 		slog.String("request", x.id()), slog.String("node", x.link.peer.id.String()), slog.String("method", x.r.Method),
-		slog.String("path", path), slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("took", took),
+		slog.String("path", shownPath(x.r.RequestURI)), slog.Int("status", x.status), slog.Int64("bytes", x.bytes), slog.Duration("took", took),
 		slog.String("slug", x.slug), slog.Any("error", x.failure),
 	}
 	shown := attrs[:7]
@@ -46,4 +45,18 @@ func (x *exchange) tell() {
 		shown = attrs[:]
 	}
 	x.g.o.Log.LogAttrs(context.Background(), level, "request", shown...)
+}
+
+const longestPath = 256
+
+// shownPath is the path of a target, as far as a log needs it. Another form than the origin form could hold a password.
+func shownPath(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	if !strings.HasPrefix(path, "/") {
+		return "-"
+	}
+	if len(path) > longestPath {
+		path = path[:longestPath] + "…"
+	}
+	return path
 }

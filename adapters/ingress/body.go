@@ -48,7 +48,7 @@ func (x *exchange) readBody(r *http.Request) error {
 		}
 	}
 	// The end has to be seen, so that net/http notices from here on when the client leaves.
-	if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // io.Reader promises this very value
+	if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		return unreadable(err)
 	}
 	x.bodyRead = true

@@ -135,12 +135,10 @@ func (c *crowd) tidy(now time.Time) {
 }
 
 // dismiss ends every connection that a judgement finds fault with.
-func (c *crowd) dismiss(judge func(*link) error) (dismissed int) {
+func (c *crowd) dismiss(judge func(*link) error) {
 	for _, l := range c.all() {
 		if err := judge(l); err != nil {
 			l.dismiss(err)
-			dismissed++
 		}
 	}
-	return dismissed
 }

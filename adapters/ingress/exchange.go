@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"berth/adapters/contract"
@@ -42,9 +43,23 @@ func (g *Ingress) serve(w http.ResponseWriter, r *http.Request) {
 		bodyRead: r.ContentLength == 0,
 	}
 	defer x.done()
+	defer x.survive()
 	if err := x.pass(); err != nil {
 		x.refuse(err)
 	}
+}
+
+// survive tells of a panic, which net/http would tell only to whoever debugs, and breaks the connection off.
+func (x *exchange) survive() {
+	r := recover()
+	if r == nil {
+		return
+	}
+	if r != http.ErrAbortHandler { //nolint:errorlint // the value of a panic, compared as net/http does
+		x.slug, x.status = "internal", http.StatusInternalServerError
+		x.g.o.Log.Error("a handler panicked", "panic", r, "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // done gives back what the request held, and tells of it.

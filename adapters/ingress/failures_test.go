@@ -171,10 +171,10 @@ func TestAnswersWithoutBody(t *testing.T) {
 	w := start(t)
 	c := w.as("n1")
 	w.back.answers(func(b net.Conn, a arrived) bool {
-		switch {
-		case a.Method == "HEAD":
+		switch a.Method {
+		case "HEAD":
 			_, _ = io.WriteString(b, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-		case a.Method == "DELETE":
+		case "DELETE":
 			_, _ = io.WriteString(b, "HTTP/1.1 204 No Content\r\n\r\n")
 		default:
 			_, _ = io.WriteString(b, "HTTP/1.1 304 Not Modified\r\nETag: \"5\"\r\n\r\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -132,7 +133,11 @@ func (f *front) refuse(l *link, err error) {
 		return
 	}
 	f.g.o.Metrics.handshakeFailed(reason)
-	f.g.o.Log.Info("a connection was refused", "reason", reason, "remote", l.RemoteAddr().String(), "error", err)
+	level := slog.LevelInfo
+	if _, named := fault.As(err); !named { // port scans and probes of load balancers
+		level = slog.LevelDebug
+	}
+	f.g.o.Log.Log(f.ctx, level, "a connection was refused", "reason", reason, "remote", l.RemoteAddr().String(), "error", err)
 }
 
 // handshakeReason names why a handshake failed: the slug of what is wrong with the certificate, or what else it was.

@@ -14,22 +14,13 @@ func validHost(host string) bool {
 	if host == "" || len(host) > maxHost {
 		return false
 	}
-	name, port, hasPort := host, "", false
-	if end := strings.IndexByte(host, ']'); host[0] == '[' {
-		if end < 0 {
-			return false
-		}
-		name = host[:end+1]
-		if rest := host[end+1:]; rest != "" {
-			if rest[0] != ':' {
-				return false
-			}
-			port, hasPort = rest[1:], true
-		}
-	} else {
-		name, port, hasPort = strings.Cut(host, ":")
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		address, rest, closed := strings.Cut(inner, "]")
+		port, hasPort := strings.CutPrefix(rest, ":")
+		return closed && validIPv6(address) && (rest == "" || hasPort && validPort(port))
 	}
-	return (!hasPort || validPort(port)) && (validName(name) || validIPv6(name))
+	name, port, hasPort := strings.Cut(host, ":")
+	return validName(name) && (!hasPort || validPort(port))
 }
 
 func validPort(port string) bool {
@@ -48,11 +39,7 @@ func validName(name string) bool {
 	return name != "" && name[0] != '.' && !strings.Contains(name, "..")
 }
 
-func validIPv6(name string) bool {
-	inner, ok := strings.CutPrefix(name, "[")
-	if !ok {
-		return false
-	}
-	a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+func validIPv6(text string) bool {
+	a, err := netip.ParseAddr(text)
 	return err == nil && a.Is6() && a.Zone() == ""
 }

@@ -3,6 +3,9 @@ package ingress_test
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -15,17 +18,13 @@ import (
 	"testing"
 	"time"
 
-	"context"
-	"crypto/sha256"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"berth/adapters/clock/systemclock"
-	"berth/adapters/ids/ulidids"
 	"berth/adapters/ingress"
 	"berth/adapters/ingress/upstream"
 	"berth/domain/identity"
+	"berth/ports/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,7 +52,6 @@ type world struct {
 
 // movable is the machine's clock with an offset that a test sets.
 type movable struct {
-	systemclock.Clock
 	mu sync.Mutex
 	by time.Duration
 }
@@ -61,13 +59,32 @@ type movable struct {
 func (m *movable) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.Clock.Now().Add(m.by)
+	return time.Now().Add(m.by)
 }
 
 func (m *movable) shift(by time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.by = by
+}
+
+func (m *movable) Elapsed() time.Duration { return time.Since(time.Time{}) }
+
+func (m *movable) NewTimer(d time.Duration) clock.Timer { return timer{time.NewTimer(d)} }
+
+type timer struct{ *time.Timer }
+
+func (t timer) C() <-chan time.Time { return t.Timer.C }
+
+// random gives ids that nobody gave before.
+type random struct{}
+
+func (random) New(prefix string) string { return prefix + "_" + rand.Text() }
+
+func (random) Secret(n int) []byte {
+	out := make([]byte, n)
+	_, _ = rand.Read(out) // never fails
+	return out
 }
 
 // lines is what was logged.
@@ -135,7 +152,7 @@ func start(tb testing.TB, changes ...change) *world {
 		Secrets: w.getSecrets, Limits: ingress.DefaultLimits(),
 		Upstream:  upstream.New(upstream.Options{Endpoints: []upstream.Endpoint{w.back.endpoint()}}),
 		AccessLog: ingress.LogAll, Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Clock: w.clock, IDs: ulidids.New(w.clock), Metrics: ingress.NewMetrics(w.metrics),
+		Clock: w.clock, IDs: random{}, Metrics: ingress.NewMetrics(w.metrics),
 	}
 	for _, f := range changes {
 		f(w, &o)

@@ -180,6 +180,8 @@ func TestAccessLog(t *testing.T) {
 	c.ask("POST /internal/v1/nodes/n1/heartbeat?token=query-secret HTTP/1.1\r\nHost: berth\r\nAuthorization: header-secret\r\n" +
 		"Idempotency-Key: key-secret\r\nContent-Length: 11\r\n\r\nbody-secret")
 	c.ask("GET /internal/v1/a//b?token=query-secret HTTP/1.1\r\nHost: berth\r\n\r\n")
+	_, _ = io.WriteString(w.as("n1"), "GET http://user:path-secret@berth/"+strings.Repeat("x", 1000)+" HTTP/1.1\r\nHost: berth\r\n\r\n")
+	eventually(t, "the third is logged", func() bool { return strings.Count(w.log.String(), "slug=target_ambiguous") == 2 })
 	assertion := w.back.one().assertions()[0]
 	text := w.log.String()
 	for _, want := range []string{
@@ -190,13 +192,13 @@ func TestAccessLog(t *testing.T) {
 			t.Errorf("the log lacks %q: %s", want, text)
 		}
 	}
-	for _, secret := range []string{"query-secret", "header-secret", "key-secret", "body-secret", assertion, strings.Split(assertion, ".")[2]} {
+	for _, secret := range []string{"query-secret", "header-secret", "key-secret", "body-secret", "path-secret", assertion, strings.Split(assertion, ".")[2]} {
 		if strings.Contains(text, secret) {
 			t.Errorf("the log holds %q", secret)
 		}
 	}
-	if w.count("berth_ingress_requests_total", "POST", "2xx") != 1 || w.count("berth_ingress_requests_total", "GET", "4xx") != 1 ||
-		w.count("berth_ingress_refusals_total", "target_ambiguous") != 1 || w.count("berth_ingress_request_seconds") != 2 {
+	if w.count("berth_ingress_requests_total", "POST", "2xx") != 1 || w.count("berth_ingress_requests_total", "GET", "4xx") != 2 ||
+		w.count("berth_ingress_refusals_total", "target_ambiguous") != 2 || w.count("berth_ingress_request_seconds") != 3 {
 		t.Error("the requests are not counted")
 	}
 }

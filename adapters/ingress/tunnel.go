@@ -41,7 +41,7 @@ func (x *exchange) tunnel(a *upstream.Answer) error {
 	x.g.o.Metrics.tunnels.Inc()
 	defer x.g.o.Metrics.tunnels.Dec()
 	if err := x.switched(client, a.Header, early); err != nil {
-		return nil //nolint:nilerr // the client is gone, and there is nobody to tell
+		return nil // the client is gone, and there is nobody to tell
 	}
 	x.join(client, rw.Reader, behind)
 	return nil

@@ -27,8 +27,8 @@ func echoes(b net.Conn, _ arrived) bool {
 func (w *world) tunnel() *client {
 	w.tb.Helper()
 	c := w.as("n1")
-	c.write(upgrade + "early ") // a client may not wait for the answer
-	resp, err := http.ReadResponse(c.r, nil)
+	c.write(upgrade + "early ")              // a client may not wait for the answer
+	resp, err := http.ReadResponse(c.r, nil) //nolint:bodyclose // it has none
 	must(w.tb, err)
 	if resp.StatusCode != 101 || resp.Header.Get("Sec-Websocket-Accept") != "a" || resp.Header.Get("Berth-Ingress-Assertion") != "" ||
 		!strings.EqualFold(resp.Header.Get("Upgrade"), "websocket") {
@@ -74,7 +74,7 @@ func TestTunnel(t *testing.T) {
 	})
 	c = w.as("n1")
 	c.write(upgrade)
-	if _, err := http.ReadResponse(c.r, nil); err != nil || !c.closed() {
+	if _, err := http.ReadResponse(c.r, nil); err != nil || !c.closed() { //nolint:bodyclose // it has none
 		t.Errorf("the control plane's end did not end the tunnel: %v", err)
 	}
 }

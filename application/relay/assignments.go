@@ -99,9 +99,13 @@ func (n *Node) take(version int64, told []placement.Assignment) (changed []strin
 		}
 	}
 	for id, t := range s.tenants {
-		if !listed[id] && t.told != nil {
+		switch {
+		case listed[id]:
+		case t.told != nil:
 			t.told = nil
 			t.forget()
+			changed = append(changed, id)
+		case t.copy.Leftover(t.seen.Generation):
 			changed = append(changed, id)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"berth/domain/fault"
 	"berth/domain/placement"
 	"berth/ports/authority"
+	"berth/ports/engine"
 )
 
 // beats keeps the node lease of this process (P9, P10).
@@ -50,9 +51,12 @@ func (b *beats) register(ctx context.Context) bool {
 	for b.identified(ctx) {
 		sent := b.Clock.Elapsed()
 		generation, err := b.ask(ctx, func(ctx context.Context) (int64, error) { return b.Authority.Leases.Register(ctx, in) })
+		if err == nil {
+			err = b.settle(ctx, generation)
+		}
 		s.mu.Lock()
 		if s.refused = err; err == nil {
-			s.generation = generation
+			s.generation, s.registered = generation, b.Clock.Elapsed()
 		}
 		s.mu.Unlock()
 		if err == nil {
@@ -65,6 +69,45 @@ func (b *beats) register(ctx context.Context) bool {
 		}
 	}
 	return false
+}
+
+// settle finds out whether another process can hold a lease of this node: one on a copy of the disk, which was used when
+// this one was not, or is the one that this was copied from. Then a lease is waited out before anything is served.
+func (b *beats) settle(ctx context.Context, generation int64) error {
+	home, err := b.Disk.Home(ctx)
+	if err != nil {
+		return err
+	}
+	if home.Follows(b.Place, generation) {
+		return b.Disk.Settle(ctx, engine.Home{Place: b.Place, Generation: generation})
+	}
+	b.state.mu.Lock()
+	b.state.strange = true
+	b.state.mu.Unlock()
+	b.Log.WarnContext(ctx, "the data directory is not where it was used last, or was used elsewhere since: a lease of before is waited out",
+		"generation", generation, "last_generation", home.Generation)
+	return nil
+}
+
+// outlive ends that wait.
+func (b *beats) outlive(ctx context.Context) {
+	s := b.state
+	s.mu.RLock()
+	over := s.strange && s.granted.Outlives(s.registered, s.clock.Elapsed())
+	home := engine.Home{Place: b.Place, Generation: s.generation}
+	s.mu.RUnlock()
+	if !over {
+		return
+	}
+	if err := b.Disk.Settle(ctx, home); err != nil {
+		b.Log.WarnContext(ctx, "the disk does not let it be noted where it is used", "error", err)
+		return
+	}
+	s.mu.Lock()
+	s.strange = false
+	s.mu.Unlock()
+	b.Log.InfoContext(ctx, "the lease of before is over")
+	b.renewAll()
 }
 
 func (b *beats) ask(ctx context.Context, call func(context.Context) (int64, error)) (int64, error) {
@@ -117,9 +160,13 @@ func (b *beats) missed(ctx context.Context, err error, sent, every time.Duration
 	b.state.mu.Unlock()
 	switch fault.SlugOf(err) {
 	case "heartbeat_generation_stale":
-		b.Log.ErrorContext(ctx, "another process is this node by now: nothing is served any more", "error", err)
-		return 0, errSuperseded(err)
-	case "heartbeat_sequence_stale": // a beat that was given up arrived after all; the next sequence is higher
+		return 0, b.superseded(ctx, err)
+	case "heartbeat_sequence_stale":
+		// Nobody but a copy of this process, as of a cloned machine, beats by its generation, unless somebody in between sent
+		// a beat twice that was given up.
+		if b.tries.tries == 0 {
+			return 0, b.superseded(ctx, err)
+		}
 		return b.tries.next(b.chance, nil, time.Second), nil
 	}
 	most := lastRetry
@@ -129,6 +176,17 @@ func (b *beats) missed(ctx context.Context, err error, sent, every time.Duration
 	wait := b.tries.next(b.chance, err, most)
 	b.Log.WarnContext(ctx, "a beat was not taken", "error", err, "again_in", wait.Round(time.Millisecond))
 	return wait, nil
+}
+
+// superseded gives the storage no home, so that the next process on it waits until the other's lease is over.
+func (b *beats) superseded(ctx context.Context, err error) error {
+	out := errSuperseded(err)
+	b.close(out)
+	b.Log.ErrorContext(ctx, "another process is this node by now: nothing is served any more", "error", err)
+	if err := b.Disk.Settle(ctx, engine.Home{}); err != nil {
+		b.Log.WarnContext(ctx, "the disk does not let it be noted that it is used elsewhere", "error", err)
+	}
+	return out
 }
 
 // grant takes a lease. One of another epoch kills every snapshot that was asked for before (P8).
@@ -145,7 +203,6 @@ func (b *beats) grant(ctx context.Context, lease authority.Lease, sent placement
 	}
 	anew := next.Epoch != s.granted.Epoch
 	s.granted, s.refused, s.status = next, nil, lease.Status
-	s.contact = sent.Elapsed
 	s.watch.Believe(sent)
 	alive := s.granted.Alive(s.read().Elapsed)
 	gained := alive && !s.serving
@@ -159,6 +216,7 @@ func (b *beats) grant(ctx context.Context, lease authority.Lease, sent placement
 	if anew {
 		b.renewAll()
 	}
+	b.outlive(ctx)
 	b.fence.rouse()
 }
 

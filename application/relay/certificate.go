@@ -83,7 +83,7 @@ func endsCredential(err error) bool {
 // spent says whether a refusal means that a join token is worth nothing any more.
 func spent(err error) bool {
 	switch fault.SlugOf(err) {
-	case "join_token_unknown", "join_token_used", "join_token_expired":
+	case "join_token_unknown", "join_token_used", "join_token_expired", "join_token_malformed":
 		return true
 	}
 	return false

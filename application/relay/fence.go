@@ -16,6 +16,8 @@ const (
 	// late by as long as that lasted, and a clock that jumped moves no timer.
 	fenceStep = 50 * time.Millisecond
 	fenceIdle = time.Second
+	// fenceLeast keeps the fence from spinning around the end of something.
+	fenceLeast = time.Millisecond
 )
 
 func (f *fence) rouse() {
@@ -100,5 +102,5 @@ func (f *fence) denied() (closing map[*guard]error, wait time.Duration) {
 	if s.serving {
 		wait = min(wait, s.granted.SentAt+s.granted.For-now.Elapsed)
 	}
-	return closing, wait
+	return closing, max(wait, fenceLeast)
 }

@@ -25,6 +25,9 @@ type Ports struct {
 	Disk      engine.Tenants
 	Identity  engine.Identity
 	Tokens    engine.Tokens
+	// Place names the data directory where it is now, so that a copy of it, or the same after the machine started anew, has
+	// another name.
+	Place string
 	// Renewed is called when another certificate is in force, before it is used first: no connection that showed the
 	// earlier one may be used again. It may be nil.
 	Renewed func()
@@ -108,7 +111,14 @@ func (n *Node) Run(ctx context.Context) error {
 // restore reads what the node kept. Nothing of it permits anything: it says what is not accepted any more, and which
 // copies there are (P8, P15).
 func (n *Node) restore(ctx context.Context) error {
-	storage, err := n.Disk.StorageID(ctx, func() string { return n.IDs.New("disk") })
+	fresh := false
+	storage, err := n.Disk.StorageID(ctx, func() string {
+		fresh = true
+		return n.IDs.New("disk")
+	})
+	if err == nil && fresh {
+		err = n.Disk.Settle(ctx, engine.Home{Place: n.Place})
+	}
 	if err != nil {
 		return fmt.Errorf("read the name of the data directory: %w", err)
 	}

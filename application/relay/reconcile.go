@@ -35,7 +35,11 @@ func (n *Node) reconcile(ctx context.Context, id string) {
 // settle is one look at a tenant: first what is on the disk, then what is known, then what is reported of it.
 func (n *Node) settle(ctx context.Context, id string) (again time.Duration, err error) {
 	at := n.state.standing(id)
-	if !at.is {
+	switch {
+	case n.state.elsewhere():
+		// To fence this copy and report it would say nothing of the one that is written to by a process on a copy of the disk.
+		return 0, nil
+	case !at.is:
 		return 0, n.collect(ctx, id, at)
 	}
 	act, failed := n.act(ctx, at.told)
@@ -64,6 +68,13 @@ func (n *Node) settle(ctx context.Context, id string) (again time.Duration, err 
 		again = sooner(again, once.next(n.chance, err, lastRetry))
 	}
 	return again, err
+}
+
+// elsewhere says whether another process may hold a lease of the node, on a copy of the disk.
+func (s *state) elsewhere() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.strange
 }
 
 // identity says why there is no use in asking for anything.

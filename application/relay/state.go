@@ -33,7 +33,8 @@ type state struct {
 	skew       time.Duration // of the control plane's wall clock, ahead of this one
 	refused    error         // why the control plane does not take this process as the node; nil while it does
 	serving    bool          // what was told of the lease last
-	contact    time.Duration // when a beat was sent that was answered last
+	strange    bool          // another process may hold a lease of this node, on a copy of the disk
+	registered time.Duration // since when no beat but those of this process is taken
 }
 
 // tenant is one tenant of which something is known. Only those that were told concern the node.
@@ -108,6 +109,9 @@ func (s *state) usable(now placement.Clocks) error {
 		return s.closed
 	case s.lost != nil:
 		return s.lost
+	case s.strange:
+		return fault.New(fault.Unavailable, "storage_moved",
+			"the data directory is not where it was used last, or was used elsewhere since: a lease of before may still run there")
 	}
 	if gap, jumped := s.watch.Jump(now); jumped {
 		return fault.New(fault.Unavailable, "clock_jumped", "the clock jumped by %v, so that nobody knows what the lease is worth",

@@ -223,7 +223,9 @@ func (d *deployment) ingressReady() {
 	within(d.tb, "the ingress listens", d.ingress, func() bool { return dials(d.site.Ingress.Address) })
 	d.site.TrustDomain, d.site.Token, d.site.Authority = trustDomain, d.token, d.hostile
 	d.site.Patience, d.site.Slow, d.site.Quiet = 8*time.Second, 25*time.Second, 60*time.Millisecond
-	d.site.MaxConnectionsPerNode = 60
+	d.site.MaxConnectionsPerNode, d.site.Existing = 60, "before"
+	_, err := d.operator.CreateNode(d.tb.Context(), contract.NewNode{ID: "before", Region: region})
+	must(d.tb, err)
 	d.site.Forge = d.forge
 	d.cast = proof.NewCast(d.operator, d.enrolment(), region)
 	if err := d.cast.Fill(d.tb.Context(), &d.site); err != nil {

@@ -23,9 +23,12 @@ func TestDeploymentsAreProven(t *testing.T) {
 // proven runs probes, and fails for each that is not as it must be or could not be run.
 func (d *deployment) proven(o proof.Options) {
 	d.tb.Helper()
+	took := map[string]int64{}
 	counts := map[proof.Verdict]int{}
 	for _, r := range proof.Run(d.tb.Context(), &d.site, o) {
 		counts[r.Verdict]++
+		took[string(r.Listener)+string(r.Kind)] += r.Took
+		if r.Took > 3000 { d.tb.Log(r.ID, r.Took, r.Saw) }
 		switch {
 		case r.Verdict == proof.Failed:
 			d.tb.Errorf("%s: %s: must be %v, saw %s", r.ID, r.Tries, r.Must, r.Saw)
@@ -34,6 +37,7 @@ func (d *deployment) proven(o proof.Options) {
 		}
 	}
 	d.tb.Log(counts)
+	for k, ms := range took { d.tb.Log(k, ms) }
 }
 
 // exempt are the doors of TLS, where the internal listener is a socket.

@@ -9,8 +9,8 @@ import (
 type Enrolment interface {
 	// Enroll spends a join token. csr is a PKCS #10 request in DER. Repeating it with the same token and a request by the
 	// same key is safe: a lost answer is given again, as another certificate for that key.
-	// Faults: Unauthenticated join_token_unknown, join_token_used, join_token_expired; Invalid for a request that is not
-	// accepted; Unavailable ca_unavailable, after which the token is unspent.
+	// Faults: Unauthenticated join_token_unknown, join_token_used, join_token_expired; Invalid join_token_malformed, and
+	// further ones for a request that is not accepted; Unavailable ca_unavailable, after which the token is unspent.
 	Enroll(ctx context.Context, joinToken string, csr []byte) (Issued, error)
 }
 

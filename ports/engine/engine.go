@@ -17,6 +17,10 @@ type Tenants interface {
 	// StorageID names this storage among all (P10). It is made by fresh and kept at the first call; every later one, of
 	// any process, returns what was kept.
 	StorageID(ctx context.Context, fresh func() string) (string, error)
+	// Home returns where and as what this storage was at home last; the zero Home where it never was.
+	Home(ctx context.Context) (Home, error)
+	// Settle remembers it.
+	Settle(ctx context.Context, h Home) error
 	// All calls each with every tenant that something is kept of, in the order of ids, and ends with its first error.
 	All(ctx context.Context, each func(Kept) error) error
 	// Saw raises what is remembered to have been seen of tenants, all in one commit or none. What is lower than what is
@@ -26,6 +30,19 @@ type Tenants interface {
 	// An error of change is returned as it is, and changes nothing. The mark is not change's to lower. What is returned
 	// is the tenant as it is kept then.
 	Change(ctx context.Context, tenant string, change func(*Kept) error) (Kept, error)
+}
+
+// Home is where and as what a storage was used last. A copy of it is at home nowhere, and neither is one after which a
+// copy was used.
+type Home struct {
+	Place      string // names the directory on its machine, since the machine's start; at most 128 bytes
+	Generation int64  // heartbeat generation of the process that registered from here last; 0 before the first
+}
+
+// Follows says whether a process that is registered at the generation follows the last one of this home, with none
+// elsewhere in between: then no other can hold a lease of the node.
+func (h Home) Follows(place string, generation int64) bool {
+	return h.Place == place && (h.Generation == 0 || generation == h.Generation+1)
 }
 
 // Seen is the highest that a node was told of a tenant's placement (P15): it accepts nothing lower, also after a restart.

@@ -7,7 +7,9 @@ const schemaVersion = 1
 const schema = `
 CREATE TABLE node (
 	one        INTEGER PRIMARY KEY CHECK (one = 1),
-	storage_id TEXT    NOT NULL
+	storage_id TEXT    NOT NULL,
+	place      TEXT    NOT NULL DEFAULT '',
+	generation INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE tenants (
 	tenant        TEXT    PRIMARY KEY,

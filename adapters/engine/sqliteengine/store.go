@@ -125,6 +125,23 @@ func (s *Store) StorageID(ctx context.Context, fresh func() string) (id string, 
 	return id, nil
 }
 
+// Home returns where the storage was used last.
+func (s *Store) Home(ctx context.Context) (h engine.Home, err error) {
+	err = s.db.QueryRowContext(ctx, "SELECT place, generation FROM node").Scan(&h.Place, &h.Generation)
+	if errors.Is(err, sql.ErrNoRows) {
+		return engine.Home{}, nil
+	}
+	return h, classify(ctx, err)
+}
+
+// Settle remembers where the storage is used, which has a name by then.
+func (s *Store) Settle(ctx context.Context, h engine.Home) error {
+	return s.within(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE node SET place = ?, generation = ?", h.Place, h.Generation)
+		return err
+	})
+}
+
 // All calls each with every tenant.
 func (s *Store) All(ctx context.Context, each func(engine.Kept) error) error {
 	all, err := s.all(ctx)

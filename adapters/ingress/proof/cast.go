@@ -68,6 +68,9 @@ func (c *Cast) Fill(ctx context.Context, s *Site) error {
 		}
 		*member = m
 	}
+	if err := s.await(ctx); err != nil {
+		return err
+	}
 	if err := c.end(ctx, s); err != nil {
 		return err
 	}
@@ -107,6 +110,26 @@ func (c *Cast) end(ctx context.Context, s *Site) error {
 	return err
 }
 
+// await waits until the ingress serves the first node: it may learn of a new root a moment after the node did.
+func (s *Site) await(ctx context.Context) error {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(s.settling())
+	for {
+		o, err := s.asksFor(ctx, assignments(s.First.ID), s.First)
+		if err == nil && o.Status == 200 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late:
+			return orElse(err, trouble("a node that was just enrolled is not served: %s", o))
+		case <-tick.C:
+		}
+	}
+}
+
 // supersede enrols a node anew and uses the new certificate, since the old one is in force until then (I5).
 func (c *Cast) supersede(ctx context.Context, s *Site, m Member) error {
 	next, _, err := c.certify(ctx, m.ID)
@@ -115,7 +138,7 @@ func (c *Cast) supersede(ctx context.Context, s *Site, m Member) error {
 	}
 	for _, as := range []Member{m, next} {
 		if o, err := s.asksFor(ctx, assignments(m.ID), as); err != nil || o.Status != 200 {
-			return orElse(err, cannot("a node that was just enrolled is not served: %s", o))
+			return orElse(err, trouble("a node that was just enrolled is not served: %s", o))
 		}
 	}
 	return nil

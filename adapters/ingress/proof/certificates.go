@@ -29,6 +29,8 @@ func certificateProbes() []Probe {
 			func(ctx context.Context, s *Site) (Outcome, error) {
 				return s.asksFor(ctx, assignments("no-such-node"), s.First)
 			}),
+		ingressProbe("existing-node", "a node's certificate at the path of a node that the deployment had before",
+			[]Expect{answered(403, "node_mismatch")}, tryExisting),
 		ingressProbe("resumed-revoked", "a TLS session that is taken up again once the certificate is revoked",
 			[]Expect{answered(401, "credential_revoked"), {Way: Handshake}, {Way: Closed}}, tryResumedRevoked),
 		ingressProbe("revoked-while-connected", "a request on the connection over which the last one was answered, once the certificate is revoked",
@@ -118,6 +120,13 @@ func tryPlain(ctx context.Context, s *Site) (Outcome, error) {
 
 func tryOtherNode(ctx context.Context, s *Site) (Outcome, error) {
 	return s.asksFor(ctx, assignments(s.Second.ID), s.First)
+}
+
+func tryExisting(ctx context.Context, s *Site) (Outcome, error) {
+	if s.Existing == "" {
+		return Outcome{}, cannot("no such node was named")
+	}
+	return s.asksFor(ctx, assignments(s.Existing), s.First)
 }
 
 // signed shows a certificate that is wrong in one way and signed by a CA that the ingress believes.

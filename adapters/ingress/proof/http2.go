@@ -150,31 +150,29 @@ type oddity struct {
 
 func http2Probes() []Probe {
 	var out []Probe
-	for _, l := range []Listener{OnAPI, OnEnroll} {
+	for _, l := range []Listener{OnAPI, OnEnroll, OnInternal} {
 		for _, o := range oddities() {
 			out = append(out, o.probe(l))
 		}
 	}
-	refused := []Expect{{Way: Handshake}, {Way: Unspoken}, {Way: Closed}, {Way: Unreached}}
-	for _, l := range []Listener{OnIngress, OnInternal} {
-		out = append(out, Probe{
-			ID: identify(l, KindHTTP2, "negotiated"), Kind: KindHTTP2, Listener: l, Tries: "HTTP/2 by negotiation", Must: refused,
-			run: func(ctx context.Context, s *Site) (Outcome, error) {
-				e, err := s.endpoint(l)
-				if err != nil {
-					return Outcome{}, err
-				}
-				x, o, err := s.multiplex(ctx, e, showingAt(l, s)...)
-				if x == nil {
-					return o, err
-				}
-				defer x.Close() //nolint:errcheck // nothing is lost with it
-				x.headers(1, true, fieldsOf(e, "GET", assignments(s.First.ID))...)
-				return x.hear(1), nil
-			},
-		})
+	return append(out, Probe{
+		ID: identify(OnIngress, KindHTTP2, "negotiated"), Kind: KindHTTP2, Listener: OnIngress, Tries: "HTTP/2 by negotiation",
+		Must: []Expect{{Way: Handshake}, {Way: Unspoken}, {Way: Closed}}, run: tryNegotiated,
+	})
+}
+
+func tryNegotiated(ctx context.Context, s *Site) (Outcome, error) {
+	e, err := s.endpoint(OnIngress)
+	if err != nil {
+		return Outcome{}, err
 	}
-	return out
+	x, o, err := s.multiplex(ctx, e, showing(s.First.Certificate))
+	if x == nil {
+		return o, err
+	}
+	defer x.Close() //nolint:errcheck // nothing is lost with it
+	x.headers(1, true, fieldsOf(e, "GET", assignments(s.First.ID))...)
+	return x.hear(1), nil
 }
 
 func fieldsOf(e *Endpoint, method, path string) []field {
@@ -182,10 +180,10 @@ func fieldsOf(e *Endpoint, method, path string) []field {
 }
 
 func (o oddity) probe(l Listener) Probe {
-	path := map[Listener]string{OnAPI: "/api/v1/nodes", OnEnroll: "/enroll/v1/nodes"}[l]
+	path := map[Listener]string{OnAPI: "/api/v1/nodes", OnEnroll: "/enroll/v1/nodes", OnInternal: "/internal/v1/peers"}[l]
 	return Probe{
 		ID: identify(l, KindHTTP2, o.what), Kind: KindHTTP2, Listener: l, Tries: o.tries,
-		Must: append([]Expect{{Way: Unspoken}}, o.must...),
+		Must: append([]Expect{{Way: Unspoken}, {Way: Unreached}, {Way: Handshake}}, o.must...),
 		run: func(ctx context.Context, s *Site) (Outcome, error) {
 			e, err := s.endpoint(l)
 			if err != nil {

@@ -17,7 +17,7 @@ func (s *Site) again(ctx context.Context, e *Endpoint, as Member, between func()
 	cache := tls.NewLRUClientSessionCache(4)
 	request := e.get(assignments(as.ID)).String()
 	if _, first, err := s.ask(ctx, e, request, showing(as.Certificate), remembering(cache)); err != nil || first.Status != 200 {
-		return false, first, orElse(err, cannot("the first connection led to: %s", first))
+		return false, first, orElse(err, trouble("the first connection led to: %s", first))
 	}
 	if err := between(); err != nil {
 		return false, Outcome{}, err
@@ -73,11 +73,11 @@ func (s *Site) spare(ctx context.Context) (*Endpoint, Member, func() error, erro
 	}
 	m, revoke, err := s.Spare(ctx)
 	if err != nil {
-		return nil, Member{}, nil, cannot("no node could be enrolled: %v", err)
+		return nil, Member{}, nil, trouble("no node could be enrolled: %w", err)
 	}
 	return e, m, func() error {
 		if err := revoke(ctx); err != nil {
-			return cannot("the certificate could not be revoked: %v", err)
+			return trouble("the certificate could not be revoked: %w", err)
 		}
 		return nil
 	}, nil
@@ -90,12 +90,12 @@ func tryRevokedLater(ctx context.Context, s *Site) (Outcome, error) {
 	}
 	w, o, err := s.dial(ctx, e, showing(m.Certificate))
 	if w == nil {
-		return o, orElse(err, cannot("no connection: %s", o))
+		return o, orElse(err, trouble("no connection: %s", o))
 	}
 	defer w.Close() //nolint:errcheck // nothing is lost with it
 	request := e.get(assignments(m.ID)).String()
 	if first := s.talk(ctx, w, request); first.outcome().Status != 200 || !first.open {
-		return Outcome{}, cannot("the first request led to: %s, and the connection stayed open: %t", first.outcome(), first.open)
+		return Outcome{}, trouble("the first request led to: %s, and the connection stayed open: %t", first.outcome(), first.open)
 	}
 	if err := revoke(); err != nil {
 		return Outcome{}, err
@@ -113,17 +113,17 @@ func tryRevokedWaiting(ctx context.Context, s *Site) (Outcome, error) {
 	}
 	w, o, err := s.dial(ctx, e, showing(m.Certificate))
 	if w == nil {
-		return o, orElse(err, cannot("no connection: %s", o))
+		return o, orElse(err, trouble("no connection: %s", o))
 	}
 	defer w.Close() //nolint:errcheck // nothing is lost with it
 	if first := s.talk(ctx, w, e.get(assignments(m.ID)).String()).outcome(); first.Status != 200 {
-		return Outcome{}, cannot("the first request led to: %s", first)
+		return Outcome{}, trouble("the first request led to: %s", first)
 	}
 	came := make(chan heard, 1)
 	go func() { came <- s.talk(ctx, w, e.post(poll(m.ID), waitingPoll).String()) }()
 	select {
 	case h := <-came:
-		return Outcome{}, cannot("the poll did not wait: %s", h.outcome())
+		return Outcome{}, trouble("the poll did not wait: %s", h.outcome())
 	case <-time.After(pollWait * time.Second / 4):
 	}
 	if err := revoke(); err != nil {

@@ -59,10 +59,13 @@ const (
 	alone              // nothing else at that time: it uses up what others need
 )
 
-// unable is why a probe could not be run; it then proves nothing.
+// unable is why a probe could not be run since the caller lacks something; it then proves nothing.
 type unable struct{ why string }
 
 func (u unable) Error() string { return u.why }
+
+// trouble is why a probe that could have been run came to nothing.
+func trouble(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 func cannot(format string, args ...any) error { return unable{fmt.Sprintf(format, args...)} }
 

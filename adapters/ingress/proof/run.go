@@ -34,7 +34,7 @@ func Run(ctx context.Context, s *Site, o Options) []Result {
 	r.lost = map[Listener]string{}
 	r.batch(ctx, before, 1)
 	for _, done := range r.results {
-		if done.Verdict != Proven {
+		if done.Verdict != Proven && !done.Unable {
 			r.lost[done.Listener] = done.ID + " was " + string(done.Verdict) + ": " + cmp.Or(done.Why, done.Saw)
 		}
 	}
@@ -60,7 +60,16 @@ func in(part lane, l Listener, probes []Probe) []Probe {
 			out = append(out, p)
 		}
 	}
+	// Those that wait for a bound begin first.
+	slices.SortStableFunc(out, func(a, b Probe) int { return cmp.Compare(waits(a), waits(b)) })
 	return out
+}
+
+func waits(p Probe) int {
+	if p.Kind == KindLimits {
+		return 0
+	}
+	return 1
 }
 
 type runner struct {
@@ -149,7 +158,7 @@ func (r *runner) unhurried(ctx context.Context, p Probe) (Outcome, error) {
 		case <-pause.C:
 		}
 	}
-	return Outcome{}, cannot("the listener answers only so many requests of one address, for two minutes now")
+	return Outcome{}, trouble("the listener answers only so many requests of one address, for two minutes now")
 }
 
 func texts(must []Expect) []string {

@@ -35,6 +35,7 @@ type Site struct {
 	TrustDomain string
 	Region      string
 	Token       string // an operator's
+	Existing    string // a node that the deployment had before; empty for none
 
 	First, Second Member  // two nodes in force
 	Revoked       *Member // enrolled, then revoked
@@ -51,6 +52,7 @@ type Site struct {
 	MaxConnectionsPerNode int           // as the ingress is set; 0: unknown
 	Patience              time.Duration // how long an answer is waited for; 0 is 10 s
 	Slow                  time.Duration // within which one who sends slowly is cut off; 0 is 30 s
+	Settling              time.Duration // within which a new node is served; 0 is 1 min
 	Quiet                 time.Duration // after which no second answer is awaited; 0 is 200 ms
 }
 
@@ -73,6 +75,7 @@ func (s *Site) endpoint(l Listener) (*Endpoint, error) {
 
 func (s *Site) patience() time.Duration { return or(s.Patience, 10*time.Second) }
 func (s *Site) slow() time.Duration     { return or(s.Slow, 30*time.Second) }
+func (s *Site) settling() time.Duration { return or(s.Settling, time.Minute) }
 func (s *Site) quiet() time.Duration    { return or(s.Quiet, 200*time.Millisecond) }
 
 func or(given, otherwise time.Duration) time.Duration {

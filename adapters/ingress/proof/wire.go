@@ -36,7 +36,7 @@ func (s *Site) dial(ctx context.Context, e *Endpoint, how ...dialing) (*wire, Ou
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist):
 		return nil, Outcome{Way: Unreached}, nil
 	case err != nil:
-		return nil, Outcome{}, cannot("no connection: %v", err)
+		return nil, Outcome{}, trouble("no connection: %w", err)
 	case !e.TLS:
 		return &wire{Conn: conn}, Outcome{}, nil
 	}
@@ -54,7 +54,7 @@ func (s *Site) dial(ctx context.Context, e *Endpoint, how ...dialing) (*wire, Ou
 
 func refusedHandshake(err error) (*wire, Outcome, error) {
 	if _, ours := errors.AsType[*tls.CertificateVerificationError](err); ours {
-		return nil, Outcome{}, cannot("the server's certificate is not believed: %v", err)
+		return nil, Outcome{}, trouble("the server's certificate is not believed: %w", err)
 	}
 	if alerted(err) {
 		return nil, Outcome{Way: Handshake, Note: err.Error()}, nil
@@ -62,7 +62,7 @@ func refusedHandshake(err error) (*wire, Outcome, error) {
 	if gone(err) {
 		return nil, Outcome{Way: Handshake, Note: "without an alert"}, nil
 	}
-	return nil, Outcome{}, cannot("no handshake: %v", err)
+	return nil, Outcome{}, trouble("no handshake: %w", err)
 }
 
 func (e *Endpoint) config() *tls.Config {

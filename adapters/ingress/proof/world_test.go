@@ -92,6 +92,7 @@ func (w *world) member(id, slug string) proof.Member {
 func (w *world) enrol() {
 	revoked, superseded, retired := w.member("revoked", "credential_revoked"), w.member("superseded", "credential_superseded"), w.member("retired", "node_retired")
 	w.site.First, w.site.Second = w.member("first", ""), w.member("second", "")
+	w.site.Existing = "before"
 	w.site.Revoked, w.site.Superseded, w.site.Retired = &revoked, &superseded, &retired
 	w.site.Spare = func(context.Context) (proof.Member, func(context.Context) error, error) {
 		c, err := w.ca.Issue("spiffe://" + domain + "/relay/" + region + "/spare")

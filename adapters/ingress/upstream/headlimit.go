@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-var errHead = errors.New("the head of the answer is too long") //nolint:gochecknoglobals // an immutable sentinel
+var errHead = errors.New("the head of the answer is too long")
 
 // headLimit bounds how much is read before the head of an answer ends; it lets everything through while left is negative.
 type headLimit struct {

@@ -22,6 +22,7 @@ import (
 type keeper struct {
 	config   Config
 	trust    *ingress.Trust
+	heard    func() // told once the upstream's bundle is in force
 	upstream *upstream.Upstream
 	log      *slog.Logger
 	metrics  *ingress.Metrics
@@ -98,6 +99,7 @@ func (k *keeper) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	k.heard()
 	if changed {
 		n, _ := k.trust.Roots()
 		k.log.Info("the trust bundle changed", "roots", n)

@@ -75,6 +75,25 @@ func TestBundleFileIsReadOnly(t *testing.T) {
 	}
 }
 
+// A root that the control plane took out does not come back from a file that could not be written.
+func TestFileDoesNotBringBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.serve()
+	one, two := p.authority("one"), p.authority("two")
+	must(t, os.Mkdir(p.path("kept"), 0o700))
+	p.env["TRUST_BUNDLE_FILE"] = p.path("kept/bundle.pem")
+	must(t, os.WriteFile(p.path("kept/bundle.pem"), []byte(pemOf(t, one)+pemOf(t, two)), 0o600))
+	k := p.open()
+	p.tell(two)
+	k.ask(t.Context())
+	must(t, os.WriteFile(p.path("kept/bundle.pem"), []byte(pemOf(t, one)+pemOf(t, two)), 0o600)) // as if it had not been
+	k.reload()
+	if k.roots() != 1 {
+		t.Errorf("%d roots", k.roots())
+	}
+}
+
 // Files that changed are taken up, and one that can not be used changes nothing and is told once.
 func TestFilesAreFollowed(t *testing.T) {
 	t.Parallel()

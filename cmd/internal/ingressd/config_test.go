@@ -2,6 +2,7 @@ package ingressd
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -53,9 +54,7 @@ func TestEachBadSettingIsNamed(t *testing.T) {
 	} {
 		p.env = map[string]string{}
 		for _, from := range []map[string]string{good, c.env} {
-			for name, value := range from {
-				p.env[name] = value
-			}
+			maps.Copy(p.env, from)
 		}
 		_, err := p.load()
 		var problems settings.Problems

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
 	"berth/adapters/ingress"
 	"berth/cmd/internal/secretfile"
@@ -19,6 +20,7 @@ type Files struct {
 	secrets     *secretfile.Watched[identity.IngressSecrets]
 	bundle      *secretfile.Watched[[]byte] // nil for none; empty while the file is absent
 	trust       *ingress.Trust
+	heard       atomic.Bool // the upstream told the bundle, and has the say from then on
 	all         []file
 }
 
@@ -64,7 +66,8 @@ func watchPair(f *Files, what, cert, key string) (*secretfile.Watched[*tls.Certi
 	return w, err
 }
 
-// readBundle puts the roots of the file in force. One that is absent is none where the upstream is asked.
+// readBundle puts the roots of the file in force, unless the upstream told others since. A file that is absent is none
+// where the upstream is asked.
 func (f *Files) readBundle(c Config) ([]byte, error) {
 	text, err := os.ReadFile(c.TrustBundleFile)
 	if errors.Is(err, os.ErrNotExist) && c.TrustBundleRefresh != 0 {
@@ -72,6 +75,9 @@ func (f *Files) readBundle(c Config) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if f.heard.Load() { // a file that could not be written is an older state, in which a root may stand that was taken out
+		return text, ingress.CheckBundle(text)
 	}
 	_, err = f.trust.Set(text)
 	return text, err

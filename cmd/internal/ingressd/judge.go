@@ -89,6 +89,20 @@ func (c Config) judgeUpstream(f *settings.Findings) {
 		}
 		secured = secured || e.Secure
 	}
+	c.judgeProof(f)
+	if !secured {
+		return
+	}
+	if len(c.UpstreamPins) == 0 && c.UpstreamCAFile == "" {
+		f.Add("upstream_pins", "is missing: over https the upstream has to prove who it is", "pin its key, or name its CA in upstream_ca_file")
+	}
+	if c.UpstreamCertFile == "" && c.UpstreamKeyFile == "" {
+		f.Add("upstream_cert_file", "is missing: over https the upstream takes known clients only", "give the ingress a certificate for it")
+	}
+}
+
+// judgeProof looks at what the upstream proves itself by, and what to it.
+func (c Config) judgeProof(f *settings.Findings) {
 	for _, pin := range c.UpstreamPins {
 		if sum, err := hex.DecodeString(pin); err != nil || len(sum) != 32 {
 			f.Add("upstream_pins", "each pin is the SHA-256 of a public key (SPKI) in 64 hex digits", "")
@@ -101,15 +115,6 @@ func (c Config) judgeUpstream(f *settings.Findings) {
 		}
 	}
 	f.Pair("upstream_cert_file", c.UpstreamCertFile, "upstream_key_file", c.UpstreamKeyFile)
-	if !secured {
-		return
-	}
-	if len(c.UpstreamPins) == 0 && c.UpstreamCAFile == "" {
-		f.Add("upstream_pins", "is missing: over https the upstream has to prove who it is", "pin its key, or name its CA in upstream_ca_file")
-	}
-	if c.UpstreamCertFile == "" && c.UpstreamKeyFile == "" {
-		f.Add("upstream_cert_file", "is missing: over https the upstream takes known clients only", "give the ingress a certificate for it")
-	}
 }
 
 // endpoint reads one upstream.

@@ -65,7 +65,7 @@ func New(c Config, g Ground, i *ingress.Ingress, f *Files, u *upstream.Upstream,
 	return &Process{
 		config: c, ground: g, ingress: i, trust: f.trust,
 		follower: follower{files: f, log: g.Log, metrics: m, clock: g.Clock},
-		keeper:   &keeper{config: c, trust: f.trust, upstream: u, log: g.Log, metrics: m, clock: g.Clock},
+		keeper:   &keeper{config: c, trust: f.trust, heard: func() { f.heard.Store(true) }, upstream: u, log: g.Log, metrics: m, clock: g.Clock},
 	}
 }
 

@@ -3,6 +3,7 @@ package ingressd
 import (
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"testing"
@@ -50,9 +51,7 @@ func TestHopOverTLS(t *testing.T) {
 	} {
 		q := &place{tb: t, dir: p.dir, env: map[string]string{}}
 		for _, from := range []map[string]string{p.env, {"UPSTREAM": "https://" + c.addr, "UPSTREAM_CERT_FILE": cert, "UPSTREAM_KEY_FILE": key}, c.env} {
-			for k, v := range from {
-				q.env[k] = v
-			}
+			maps.Copy(q.env, from)
 		}
 		before := p.questions()
 		_, err := q.open().upstream.TrustBundle(t.Context())

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"berth/adapters/engine/fileidentity"
 	"berth/adapters/engine/sqliteengine"
@@ -17,6 +20,7 @@ import (
 type Disk struct {
 	Tenants  *sqliteengine.Store
 	Identity *fileidentity.Identity
+	Place    string // names the directory as it is now, for relay.Ports
 	lock     *os.File
 }
 
@@ -30,6 +34,9 @@ func OpenDisk(c Config) (_ *Disk, release func(), err error) {
 		return nil, nil, err
 	}
 	d := &Disk{}
+	if d.Place, err = placeOf(c.DataDir); err != nil {
+		return nil, nil, unusable(c.DataDir, err)
+	}
 	if d.lock, err = listen.Lock(filepath.Join(c.DataDir, "lock")); err != nil {
 		return nil, nil, fault.New(fault.Unavailable, "data_dir_locked", "the data directory %s is not free", c.DataDir).
 			Because(err).Curable("stop the other process, or name another directory for another node")
@@ -60,4 +67,21 @@ func private(dir string) error {
 func unusable(dir string, err error) error {
 	return fault.New(fault.Unavailable, "data_dir_unusable", "the data directory %s can not be used", dir).Because(err).
 		Curable("make it a directory that belongs to the node alone: chmod 700")
+}
+
+// placeOf names a directory by what no copy of it has: the machine's present run, and what it is on its file system.
+func placeOf(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", errors.New("the system does not tell directories apart")
+	}
+	run, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return fmt.Sprintf("%s/%d/%d", strings.TrimSpace(string(run)), stat.Dev, stat.Ino), nil
 }

@@ -13,6 +13,7 @@ import (
 type Memory struct {
 	mu      sync.Mutex
 	storage string
+	home    engine.Home
 	tenants map[string]engine.Kept
 	current *engine.Credential
 	next    *engine.NextKey
@@ -33,7 +34,7 @@ func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return &Memory{
-		storage: m.storage, tenants: maps.Clone(m.tenants), current: clone(m.current), next: m.next,
+		storage: m.storage, home: m.home, tenants: maps.Clone(m.tenants), current: clone(m.current), next: m.next,
 		spent: slices.Clone(m.spent),
 	}
 }
@@ -74,6 +75,27 @@ func (m *Memory) StorageID(ctx context.Context, fresh func() string) (string, er
 		m.storage = fresh()
 	}
 	return m.storage, nil
+}
+
+// Home returns where the disk was used last.
+func (m *Memory) Home(ctx context.Context) (engine.Home, error) {
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return engine.Home{}, err
+	}
+	defer leave()
+	return m.home, nil
+}
+
+// Settle remembers where the disk is used.
+func (m *Memory) Settle(ctx context.Context, h engine.Home) error {
+	leave, err := m.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	m.home = h
+	return nil
 }
 
 // All calls each with every tenant.

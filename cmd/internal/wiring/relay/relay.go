@@ -56,7 +56,7 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 		Authority: relay.Authority{
 			Leases: a, Assignments: a, Authorizations: a, Migrations: a, Credentials: a, Enrolment: a,
 		},
-		Disk: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew,
+		Disk: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew, Place: d.Place,
 	})
 	if err != nil {
 		return nil, err

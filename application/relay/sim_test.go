@@ -1,0 +1,394 @@
+package relay_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"berth/application/relay"
+	"berth/domain/placement"
+)
+
+// The simulation plays the node's real code on three machines, each with clocks of its own, against a control plane of
+// real rules. Requests and answers are lost and late; processes are killed at any moment, stand still, are cut off and
+// superseded; machines are frozen and restored, disks cloned, wall clocks set; certificates run out and are renewed.
+
+// rules are what a mutant lacks.
+type rules struct {
+	noRecheck bool // nothing is asked between commit and acknowledgement (P8)
+	anyPlace  bool // the node does not find out that its disk was copied
+	noWatch   bool // the node does not see its clock jump within a minute
+	noMargin  bool // the control plane counts a lease no longer than the node (P9)
+}
+
+func (r rules) settings(s relay.Settings) relay.Settings {
+	if r.noWatch {
+		s.ClockBound = time.Minute
+	}
+	return s
+}
+
+func (r rules) place(of string) string {
+	if r.anyPlace {
+		return "here"
+	}
+	return of
+}
+
+func (w *world) count(add func(*tally)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	add(&w.tally)
+}
+
+// alone looks for another process that may commit to a tenant at the generation at the same moment: on a copy of a disk it
+// would be the same node, and nothing but time keeps the two apart (P10). What such a copy wrote before it went is beyond
+// what a node can know.
+func (w *world) alone(m *machine, tenant string, generation int64) {
+	for _, other := range w.machines() {
+		p := other.running()
+		if other == m || p == nil || p.isDead() || other.clock.stands() || !other.disk.Look(tenant).Copy.Commits(generation) {
+			continue
+		}
+		if permit, err := p.node.Gate().Write(tenant); err == nil && permit.Generation == generation {
+			w.violate("%s and %s may both write to %s at generation %d", m.name, other.name, tenant, generation)
+		}
+	}
+}
+
+func (w *world) machines() []*machine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*machine(nil), w.all...)
+}
+
+// commit notes who committed, and says whether a later generation had begun to.
+func (w *world) commit(m *machine, tenant string, generation int64) (late bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := func(g int64) string { return fmt.Sprintf("%s at generation %d", tenant, g) }
+	if by := w.writer[key(generation)]; by != nil && by.id != m.id && w.bad == "" {
+		w.bad = fmt.Sprintf("%s and %s both commit to %s", by.name, m.name, key(generation))
+		w.log = append(w.log, w.bad)
+	}
+	if w.writer[key(generation)] == nil {
+		w.log = append(w.log, fmt.Sprintf("%9s %s commits first to %s", time.Since(w.began).Round(time.Millisecond), m.name, key(generation)))
+	}
+	w.writer[key(generation)] = m
+	w.tally.commits++
+	for g := generation + 1; g < generation+4; g++ {
+		late = late || w.writer[key(g)] != nil
+	}
+	return late
+}
+
+func (w *world) run() {
+	for _, m := range w.all {
+		m.start()
+	}
+	for time.Since(w.began) < 6*time.Minute && w.bad == "" {
+		time.Sleep(500 * time.Millisecond)
+		w.control.Sweep()
+		w.operate()
+		for _, m := range append([]*machine(nil), w.all...) {
+			m.happen()
+		}
+	}
+	w.heal()
+}
+
+// operate is what an operator does.
+func (w *world) operate() {
+	tenant := w.tenants[w.intn(len(w.tenants))]
+	at := w.control.Place(tenant)
+	target := fmt.Sprintf("n%d", w.intn(3))
+	switch {
+	case w.chance(60):
+		if id, err := w.control.Migrate(tenant, target); err == nil {
+			w.note("%s: %s goes to %s", id, tenant, target)
+		}
+	case w.chance(15) && at.Migration != "":
+		if w.control.Abort(at.Migration) == nil {
+			w.note("%s is aborted", at.Migration)
+		}
+	case w.chance(15):
+		w.control.Suspend(tenant)
+		w.control.Resume(tenant)
+	case w.control.Lease(at.Node).Lapsed && w.chance(300):
+		if id, err := w.control.Recover(tenant, target); err == nil {
+			w.count(func(t *tally) { t.recovers++ })
+			w.note("%s: %s is recovered from %s to %s", id, tenant, at.Node, target)
+		}
+	}
+}
+
+// happen is what befalls a machine.
+func (m *machine) happen() {
+	w := m.w
+	if m.running() == nil {
+		if !m.gone && time.Now().After(m.down) {
+			m.start()
+		}
+		return
+	}
+	select {
+	case <-m.running().ended:
+		m.set(nil)
+		m.down = time.Now().Add(w.upTo(4 * time.Second))
+		return
+	default:
+	}
+	while := w.upTo([]time.Duration{3 * time.Second, 40 * time.Second}[w.intn(2)])
+	switch r := w.intn(1000); {
+	case m.copied && r < 30:
+		m.kill()
+		m.gone = true
+	case r < 8:
+		m.kill()
+		m.down = time.Now().Add(while / 4)
+	case r < 14:
+		w.note("%s stands still for %v", m.name, while)
+		m.clock.stand(while, false)
+	case r < 18:
+		w.note("%s is frozen for %v", m.name, while)
+		m.clock.stand(while, true)
+	case r < 26:
+		w.note("%s is cut off for %v", m.name, while)
+		w.mu.Lock()
+		m.cut = time.Now().Add(while)
+		w.mu.Unlock()
+	case r < 29:
+		m.clock.jump(while - 15*time.Second)
+		w.note("%s: the wall clock is set by %v", m.name, while-15*time.Second)
+	case r < 31 && !m.copied && m.onlyOne():
+		m.clone()
+	case r < 60:
+		m.helped()
+	}
+}
+
+func (m *machine) onlyOne() bool {
+	for _, other := range m.w.all {
+		if other != m && other.id == m.id && !other.gone {
+			return false
+		}
+	}
+	return true
+}
+
+// clone starts another machine on a copy of this one's disk.
+func (m *machine) clone() {
+	w := m.w
+	name := fmt.Sprintf("%s-copy%d", m.id, len(w.all))
+	c := &machine{w: w, name: name, id: m.id, clock: newSimClock(1), disk: m.disk.Clone(), place: name, token: m.token, copied: true}
+	w.note("%s is cloned as %s", m.name, name)
+	w.count(func(t *tally) { t.clones++ })
+	w.mu.Lock()
+	w.all = append(w.all, c)
+	w.mu.Unlock()
+	c.start()
+}
+
+// helped gives a machine that lost its identity another join token.
+func (m *machine) helped() {
+	if lost := m.running().node.Status().Identity.Lost; lost != nil {
+		token := m.w.control.JoinToken(m.id, time.Hour)
+		m.w.mu.Lock()
+		m.token = token
+		m.w.mu.Unlock()
+		m.w.note("%s gets another join token, since %v", m.name, lost)
+	}
+}
+
+// heal ends all trouble; then every tenant is written again by exactly one process.
+func (w *world) heal() {
+	defer func() {
+		for _, m := range w.all {
+			if m.running() != nil {
+				m.kill()
+			}
+		}
+	}()
+	if w.bad != "" {
+		return
+	}
+	w.mu.Lock()
+	w.calm = true
+	w.mu.Unlock()
+	w.note("all is calm")
+	for i := range 500 {
+		time.Sleep(500 * time.Millisecond)
+		if i == 150 && w.tally.clones > 0 {
+			w.giveUp()
+		}
+		w.salvage()
+		w.control.Sweep()
+		for _, m := range w.all {
+			w.mu.Lock()
+			m.cut = time.Time{}
+			w.mu.Unlock()
+			m.recovers()
+		}
+		if w.settled() || w.bad != "" {
+			break
+		}
+	}
+	if !w.settled() {
+		w.violate("not every tenant is written again")
+	}
+}
+
+// giveUp stops the node of a tenant that nobody writes: what a clone's disk had, when the tenant came to it, is gone with
+// the clone. The operator then recovers the tenant.
+func (w *world) giveUp() {
+	for _, tenant := range w.tenants {
+		if w.written(tenant) == 1 {
+			continue
+		}
+		for _, m := range w.all {
+			if m.id == w.control.Place(tenant).Node && m.running() != nil {
+				m.kill()
+				m.down = time.Now().Add(40 * time.Second)
+			}
+		}
+	}
+}
+
+func (w *world) salvage() {
+	for _, tenant := range w.tenants {
+		at := w.control.Place(tenant)
+		for _, target := range []string{"n0", "n1", "n2"} {
+			if w.control.Lease(at.Node).Lapsed && !w.control.Lease(target).Lapsed {
+				_, _ = w.control.Recover(tenant, target)
+			}
+		}
+	}
+}
+
+func (m *machine) recovers() {
+	if m.running() == nil {
+		if !m.gone && time.Now().After(m.down) {
+			m.start()
+		}
+		return
+	}
+	if m.copied {
+		m.kill()
+		m.gone = true
+		return
+	}
+	select {
+	case <-m.running().ended:
+		m.set(nil)
+	default:
+		m.helped()
+	}
+}
+
+// settled says whether exactly one process writes to each tenant.
+func (w *world) settled() bool {
+	for _, tenant := range w.tenants {
+		at := w.control.Place(tenant)
+		if w.written(tenant) != 1 || at.State != placement.Active || at.Migration != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// written is how many processes may write to a tenant.
+func (w *world) written(tenant string) (writers int) {
+	for _, m := range w.all {
+		if m.running() != nil {
+			if p, err := m.running().node.Gate().Write(tenant); err == nil && m.disk.Look(tenant).Copy.Commits(p.Generation) {
+				writers++
+			}
+		}
+	}
+	return writers
+}
+
+func seeds(normal int) int {
+	if n, err := strconv.Atoi(os.Getenv("BERTH_SIM_SEEDS")); err == nil {
+		return max(n, normal)
+	}
+	return normal
+}
+
+func simulate(t *testing.T, seed uint64, r rules) (w *world) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t, seed, r)
+		w.run()
+		time.Sleep(2 * time.Minute) // whatever still sleeps ends
+		for _, tenant := range w.tenants {
+			w.tally.switches += int(w.control.Place(tenant).Generation) - 1
+		}
+	})
+	return w
+}
+
+// Never do two machines commit to a tenant at one generation, nothing is acknowledged that came late, nothing is permitted
+// after the end of a lease, and when the trouble is over every tenant is written again (P5, P8–P10, P15, P16, R5).
+func TestSimulatedNodes(t *testing.T) {
+	t.Parallel()
+	var total tally
+	for seed := range seeds(40) {
+		w := simulate(t, uint64(seed), rules{})
+		if w.bad != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, w.bad, w.tail())
+		}
+		total.add(w.tally)
+	}
+	t.Logf("%+v", total)
+	total.least(t, tally{
+		commits: 8000, acks: 8000, denied: 20000, switches: 500, lapses: 300, superseded: 150, starts: 700, rotations: 500, jumps: 250,
+		clones: 80, recovers: 100,
+	})
+}
+
+// Each of these is needed: without it the simulation finds a violation.
+func TestSimulationFindsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]rules{
+		"no second check": {noRecheck: true}, "copies of a disk unnoticed": {anyPlace: true}, "jumps of the clock unnoticed": {noWatch: true},
+		"no margin": {noMargin: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds(300) {
+				if w := simulate(t, uint64(seed), r); w.bad != "" {
+					t.Logf("seed %d: %s", seed, w.bad)
+					return
+				}
+			}
+			t.Fatal("not found")
+		})
+	}
+}
+
+func (t *tally) least(tb testing.TB, u tally) {
+	tb.Helper()
+	if t.commits < u.commits || t.acks < u.acks || t.denied < u.denied || t.switches < u.switches || t.lapses < u.lapses ||
+		t.superseded < u.superseded || t.starts < u.starts || t.rotations < u.rotations || t.jumps < u.jumps || t.clones < u.clones ||
+		t.recovers < u.recovers {
+		tb.Fatalf("too little happened: %+v, want at least %+v", *t, u)
+	}
+}
+
+func (t *tally) add(u tally) {
+	t.commits += u.commits
+	t.acks += u.acks
+	t.denied += u.denied
+	t.switches += u.switches
+	t.lapses += u.lapses
+	t.superseded += u.superseded
+	t.starts += u.starts
+	t.rotations += u.rotations
+	t.jumps += u.jumps
+	t.clones += u.clones
+	t.recovers += u.recovers
+}
