@@ -47,13 +47,11 @@ func (x *exchange) readBody(r *http.Request) error {
 			return unreadable(err)
 		}
 	}
-	// The end has to be seen, so that net/http notices from here on when the client leaves.
+	// The end has to be seen: from there on net/http lifts the deadline, and notices when the client leaves.
 	if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		return unreadable(err)
 	}
 	x.bodyRead = true
-	// A deadline that stayed would end the request while it waits.
-	_ = x.control.SetReadDeadline(time.Time{})
 	return nil
 }
 
