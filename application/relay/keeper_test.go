@@ -124,6 +124,29 @@ func TestRevoked(t *testing.T) {
 	})
 }
 
+// A certificate whose root is believed no more is refused before anybody says why. The node goes on trying, and enrols anew
+// once there is a token that was not spent.
+func TestCertificateThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		old, _, _ := r.node.Certificate()
+		r.spoiled(func(method string, _ bool) error {
+			if now, _, _ := r.node.Certificate(); method != "Enroll" && bytes.Equal(now[0], old[0]) {
+				return authoritytest.Lost()
+			}
+			return nil
+		})
+		tries := r.called("Enroll")
+		pass(5 * time.Minute)
+		if r.called("Enroll") != tries || r.write() != "lease_run_out" {
+			t.Fatalf("without another token: %d tries, %q", r.called("Enroll")-tries, r.write())
+		}
+		r.give(r.control.JoinToken("n0", time.Hour))
+		r.within(20*time.Second, "it goes on", func() bool { return r.write() == "" })
+	})
+}
+
 // A node that slept past its certificate serves nothing, and needs another token.
 func TestSleptPastItsCertificate(t *testing.T) {
 	t.Parallel()
