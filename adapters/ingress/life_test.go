@@ -31,6 +31,21 @@ func TestCertificateEndsOnALiveConnection(t *testing.T) {
 	}
 }
 
+// A certificate that ended while its request waited gets a refusal for an answer (I4).
+func TestCertificateEndsWhileARequestWaits(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.back.answers(func(b net.Conn, _ arrived) bool {
+		w.clock.shift(2 * time.Hour)
+		_, _ = io.WriteString(b, plain)
+		return true
+	})
+	c := w.as("n1")
+	if a := c.ask(get); a.StatusCode != 401 || a.slug() != "certificate_expired" || !c.closed() {
+		t.Errorf("answered %d %s", a.StatusCode, a.text)
+	}
+}
+
 // A root that leaves the bundle takes its clients with it at once: those that are idle, and those that wait for an answer,
 // who get none but a refusal. A root that is added, or a bundle in another order, disturbs nobody.
 func TestRootLeaves(t *testing.T) {

@@ -45,9 +45,11 @@ func (n *Node) settle(ctx context.Context, id string) (again time.Duration, err 
 	act, failed := n.act(ctx, at.told)
 	if now, after := n.state.wanted(id); now && n.state.identity() == nil {
 		err = n.snapshot(ctx, id, at.told.Generation)
-		if overtaken(err) {
-			err = nil
-			again = firstRetry
+		switch {
+		case overtaken(err):
+			err, again = nil, firstRetry
+		case fault.KindOf(err) == fault.NotFound: // the assignments are about to say what became of it
+			err, again = nil, time.Second
 		}
 		if _, after = n.state.wanted(id); err == nil && after > 0 {
 			again = after
