@@ -58,6 +58,28 @@ func (d *deployment) processes(listen string, internal *proof.Endpoint, more map
 	d.ingress = spawn(d.tb, "berth-ingress", with(d.ingressEnv(), "BERTH_INGRESS_LISTEN="+at[3], "BERTH_INGRESS_METRICS_LISTEN="+at[4]))
 }
 
+// embedded is one process that is both. It believes the roots of its own CA and no other, so that nobody can sign hostile
+// certificates.
+func embedded(tb testing.TB, more ...string) *deployment {
+	tb.Helper()
+	d := prepare(tb)
+	at := free(tb, 4)
+	socket := d.path("internal.sock")
+	d.site.API, d.site.Enroll, d.site.Metrics, d.site.Ingress = d.endpoint(at[0]), d.endpoint(at[1]), d.endpoint(at[2]), d.endpoint(at[3])
+	d.site.Internal = &proof.Endpoint{Network: "unix", Address: socket}
+	d.internal = []*proof.Endpoint{d.site.Internal}
+	env := with(settings(d.dir), append(more, "BERTH_DATABASE_URL=sqlite:"+d.path("control.db"), "BERTH_INTERNAL_LISTEN=unix:"+socket,
+		"BERTH_LISTEN="+at[0], "BERTH_ENROLL_LISTEN="+at[1], "BERTH_METRICS_LISTEN="+at[2], "BERTH_INGRESS_LISTEN="+at[3],
+		"BERTH_INGRESS_CERT_FILE="+d.path("front.crt"), "BERTH_INGRESS_KEY_FILE="+d.path("front.key"))...)
+	d.berthd = []program{spawn(tb, "berthd", env)}
+	d.ingress = d.berthd[0]
+	d.ready()
+	d.hostile = nil
+	d.ingressReady()
+	d.site.MaxConnectionsPerNode = 64 // which is not set here
+	return d
+}
+
 // anotherIngress is one more before the same control plane, with settings of its own.
 func (d *deployment) anotherIngress(tb testing.TB, more ...string) *proof.Endpoint {
 	tb.Helper()
