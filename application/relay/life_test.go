@@ -324,6 +324,46 @@ func TestFenceThatFails(t *testing.T) {
 	})
 }
 
+// peer is another node that is alive, as a test carries it.
+func (r *rig) peer(node string) *authoritytest.Client {
+	r.t.Helper()
+	c := &authoritytest.Client{Control: r.control, Node: node}
+	if _, err := c.Register(r.t.Context(), placement.Registration{BootID: "b", StorageID: "s"}); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := c.Beat(r.t.Context(), authority.Beat{Generation: 1, Sequence: 1}); err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+// A change of the copy that is on the disk although its commit failed is found there, and the node goes on from it.
+func TestCommitsInDoubt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.mute.Store(true) // making the copy
+		r.up()
+		peer := r.peer("n1")
+		id, err := r.control.Migrate("t0", "n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mute.Store(true) // fencing it
+		if err := peer.Prepared(t.Context(), id, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		r.within(10*time.Second, "it is fenced and reported", func() bool { return r.control.Migration(id).State == placement.PhaseCopying })
+		r.mute.Store(true) // lifting the fence
+		if err := r.control.Abort(id); err != nil {
+			t.Fatal(err)
+		}
+		r.within(10*time.Second, "it may be written again", func() bool { return r.write() == "" })
+		if r.mute.Load() {
+			t.Fatal("nothing was in doubt")
+		}
+	})
+}
+
 // A target installs nothing but what the manifest proves to be empty; anything else fails the migration (P4).
 func TestTargetRefusesData(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,7 @@ func (n *Node) change(ctx context.Context, told placement.Assignment, act placem
 		return nil
 	})
 	if err != nil {
+		n.state.doubt(told.Tenant)
 		return err
 	}
 	n.state.copied(told.Tenant, kept)
@@ -149,10 +150,16 @@ func (s *state) fenced(id string) {
 	s.tenantOf(id).fencing = true
 }
 
-// reread finds out what became of a fence whose commit failed: it may be on the disk all the same.
+func (s *state) doubt(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tenantOf(id).doubtful = true
+}
+
+// reread finds out what became of a change whose commit failed: it may be on the disk all the same.
 func (n *Node) reread(ctx context.Context, id string) error {
 	n.state.mu.RLock()
-	doubtful := n.state.tenants[id] != nil && n.state.tenants[id].fencing
+	doubtful := n.state.tenants[id] != nil && n.state.tenants[id].doubtful
 	n.state.mu.RUnlock()
 	if !doubtful {
 		return nil
@@ -168,7 +175,7 @@ func (s *state) copied(id string, k engine.Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenantOf(id)
-	t.copy, t.fencing = k.Copy, false
+	t.copy, t.fencing, t.doubtful = k.Copy, false, false
 	if t.seen.Below(k.Seen) {
 		t.seen = k.Seen
 	}

@@ -34,6 +34,7 @@ type rig struct {
 	ended   chan error
 	boots   uint64
 	brittle atomic.Bool // changes of copies fail
+	mute    atomic.Bool // the next change of a copy is made, and said to have failed
 
 	mu    sync.Mutex
 	spoil func(method string, back bool) error
@@ -186,7 +187,11 @@ func (b brittle) Change(ctx context.Context, tenant string, change func(*engine.
 	if b.r.brittle.Load() {
 		return engine.Kept{}, engine.Away(errBroken)
 	}
-	return b.Memory.Change(ctx, tenant, change)
+	kept, err := b.Memory.Change(ctx, tenant, change)
+	if err == nil && b.r.mute.CompareAndSwap(true, false) {
+		return engine.Kept{}, engine.Away(errBroken)
+	}
+	return kept, err
 }
 
 var errBroken = errors.New("broken on purpose")
