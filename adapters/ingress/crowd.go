@@ -27,6 +27,7 @@ type crowd struct {
 type node struct {
 	id    string
 	rate  *rate.Limiter
+	body  memory
 	links map[*link]struct{} // guarded by the crowd
 	left  time.Time          // when its last connection went
 }
@@ -61,6 +62,7 @@ func (c *crowd) settle(l *link) error {
 		n = &node{
 			id: l.peer.id.String(), links: map[*link]struct{}{},
 			rate: rate.NewLimiter(rate.Limit(c.limits.NodeRate), c.limits.NodeBurst),
+			body: memory{most: c.limits.BodyMemoryPerNode},
 		}
 		c.nodes[l.peer.id] = n
 	}

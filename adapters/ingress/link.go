@@ -37,8 +37,15 @@ func (l *link) cut() { _ = l.Close() }
 // rest notes that nothing is going on from now on, or that something moved in a tunnel.
 func (l *link) rest() { l.since.Store(int64(time.Since(l.epoch))) }
 
-// still is how long nothing has moved in a tunnel.
-func (l *link) still() time.Duration { return time.Since(l.epoch) - time.Duration(l.since.Load()) }
+// still is how long nothing has moved in a tunnel. One that is only about to begin still counts as a request that is
+// served, and nothing says since when.
+func (l *link) still() time.Duration {
+	since := l.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(l.epoch) - time.Duration(since)
+}
 
 // work notes that a request is served.
 func (l *link) work() { l.since.Store(0) }

@@ -3,10 +3,12 @@ package harness
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"berth/domain/identity"
 )
@@ -50,6 +52,19 @@ func (s *Site) newIngress() *Ingress {
 		return prefixed("BERTH_INGRESS_", env, i.Extra)
 	})
 	return i
+}
+
+// Start starts it and waits until it listens.
+func (i *Ingress) Start() {
+	i.tb.Helper()
+	i.running.Start()
+	i.Within(30*time.Second, "it listens", func() bool {
+		c, err := net.DialTimeout("tcp", i.Address, time.Second)
+		if err == nil {
+			err = c.Close()
+		}
+		return err == nil
+	})
 }
 
 // prefixed is an environment, of which the extra settings win.

@@ -27,6 +27,7 @@ const TrustDomain = "berth.test"
 // what passes.
 type Site struct {
 	*Plan
+	Database *lab.PostgresServer
 	Replicas []*Server
 	Upstream []*Tap // between the ingress and the internal listener of each replica
 	Enroll   *Tap   // before the enrolment listener of the first replica
@@ -51,8 +52,9 @@ func at(replica *atomic.Pointer[Server], port int) func() string {
 // NewSite starts a deployment, with further settings for berthd; the test's end stops it.
 func NewSite(tb testing.TB, settings ...string) *Site {
 	tb.Helper()
-	p := NewPlan(tb, lab.Shared(tb).InsideDSN(), append(quick(), settings...)...)
-	s := &Site{Plan: p, Replicas: p.Start(2)}
+	database := lab.Shared(tb)
+	p := NewPlan(tb, database.InsideDSN(), append(quick(), settings...)...)
+	s := &Site{Plan: p, Database: database, Replicas: p.Start(2)}
 	for _, r := range s.Replicas {
 		s.operators = append(s.operators, s.operator(r))
 		behind := &atomic.Pointer[Server]{}

@@ -29,6 +29,7 @@ type Tap struct {
 	hooks map[int]hooked
 	next  int
 	seen  map[string]int
+	no    bytes.Buffer // every refusal that passed
 }
 
 // Hook has its way with a request. Forward carries it on and returns the status of the answer, 0 where there was none; it
@@ -146,12 +147,27 @@ func (t *Tap) serve(w http.ResponseWriter, r *http.Request) {
 	if !hook(forward) || answer.Status == 0 {
 		panic(http.ErrAbortHandler)
 	}
+	t.remember(answer)
 	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body)
 }
+
+// remember keeps what a refusal says.
+func (t *Tap) remember(a Answer) {
+	if a.Status < http.StatusBadRequest {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = a.Header.Write(&t.no) // a buffer takes everything
+	_, _ = t.no.Write(append(a.Body, '\n'))
+}
+
+// Refusals are the headers and bodies of all refusals that passed so far.
+func (t *Tap) Refusals() string { t.mu.Lock(); defer t.mu.Unlock(); return t.no.String() }
 
 func (t *Tap) forward(ctx context.Context, r *http.Request, to string, body []byte) Answer {
 	target := url.URL{Scheme: "https", Host: to, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}

@@ -1,0 +1,197 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"berth/application/relay"
+	"berth/domain/fault"
+	"berth/ports/authority/authoritytest"
+	"berth/ports/engine"
+	"berth/ports/engine/enginetest"
+	"berth/ports/ids/idstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is one node, n0, in a bubble of virtual time, with a network that a test can spoil.
+type rig struct {
+	t       *testing.T
+	control *authoritytest.Control
+	client  *authoritytest.Client
+	clock   *simClock
+	disk    *enginetest.Memory
+	node    *relay.Node
+	stop    context.CancelFunc
+	ended   chan error
+	boots   uint64
+	brittle atomic.Bool // changes of copies fail
+	mute    atomic.Bool // the next change of a copy is made, and said to have failed
+
+	mu    sync.Mutex
+	spoil func(method string, back bool) error
+	calls map[string]int
+	token string
+	place string
+}
+
+// bubble runs a test in virtual time, on a node that has a join token and the tenant t0, and does not run yet.
+func bubble(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, clock: newSimClock(1), disk: enginetest.NewMemory(), calls: map[string]int{}, place: "here"}
+		r.control = authoritytest.New(newSimClock(1), terms(), terms())
+		r.control.AddNode("n0", 10_000)
+		r.control.AddNode("n1", 10_000)
+		r.control.AddTenant("t0", "n0")
+		r.token = r.control.JoinToken("n0", time.Hour)
+		defer func() {
+			if r.node != nil {
+				r.end()
+			}
+			pass(2 * time.Minute) // whatever still sleeps ends
+		}()
+		test(r)
+	})
+}
+
+// start starts a process on the rig's disk.
+func (r *rig) start() {
+	r.t.Helper()
+	r.boots++
+	r.client = &authoritytest.Client{Control: r.control, Node: "n0", Way: r.way}
+	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
+		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
+		Authority: relay.Authority{r.client, r.client, r.client, r.client, r.client, r.client},
+		Disk:      brittle{r.disk, r}, Identity: r.disk, Tokens: r, Place: r.place,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.client.Shows = func() [][]byte { chain, _, _ := n.Certificate(); return chain }
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	r.node, r.stop, r.ended = n, stop, ended
+	go func() { ended <- n.Run(ctx) }()
+}
+
+func (r *rig) end() error {
+	r.stop()
+	err := <-r.ended
+	r.node = nil
+	return err
+}
+
+// up starts the node and waits until it may write.
+func (r *rig) up() {
+	r.t.Helper()
+	r.start()
+	r.within(10*time.Second, "the tenant may be written", func() bool { return r.write() == "" })
+}
+
+// within waits for something to come true.
+func (r *rig) within(d time.Duration, what string, so func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(d); !so(); pass(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("it is not so within %v that %s: %v", d, what, r.node.Status().Why)
+		}
+	}
+}
+
+// write is the slug of why t0 may not be written; empty where it may.
+func (r *rig) write() string {
+	if _, err := r.node.Gate().Write("t0"); err != nil {
+		return fault.SlugOf(err)
+	}
+	return ""
+}
+
+func (r *rig) lost() string {
+	if err := r.node.Status().Identity.Lost; err != nil {
+		return fault.SlugOf(err)
+	}
+	return ""
+}
+
+// spoiled has the network do something else with requests, and with answers, back.
+func (r *rig) spoiled(how func(method string, back bool) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spoil = how
+}
+
+// cut has nothing come through any more.
+func (r *rig) cut() {
+	r.spoiled(func(string, bool) error { return authoritytest.Lost() })
+}
+
+func (r *rig) way(_ context.Context, method string, back bool) error {
+	r.clock.moves()
+	r.mu.Lock()
+	how := r.spoil
+	if !back {
+		r.calls[method]++
+	}
+	r.mu.Unlock()
+	if how == nil {
+		return nil
+	}
+	return how(method, back)
+}
+
+func (r *rig) called(method string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[method]
+}
+
+// Token is where the operator leaves join tokens.
+func (r *rig) Token(context.Context) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.token, nil
+}
+
+func (r *rig) give(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.token = token
+}
+
+// only spoils one method.
+func only(method string, back bool) func(string, bool) error {
+	return func(m string, b bool) error {
+		if m == method && b == back {
+			return authoritytest.Lost()
+		}
+		return nil
+	}
+}
+
+// brittle is a disk of which changes of copies may fail, while everything else goes on.
+type brittle struct {
+	*enginetest.Memory
+	r *rig
+}
+
+func (b brittle) Change(ctx context.Context, tenant string, change func(*engine.Kept) error) (engine.Kept, error) {
+	if b.r.brittle.Load() {
+		return engine.Kept{}, engine.Away(errBroken)
+	}
+	kept, err := b.Memory.Change(ctx, tenant, change)
+	if err == nil && b.r.mute.CompareAndSwap(true, false) {
+		return engine.Kept{}, engine.Away(errBroken)
+	}
+	return kept, err
+}
+
+var errBroken = errors.New("broken on purpose")

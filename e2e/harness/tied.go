@@ -1,0 +1,31 @@
+package harness
+
+import (
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// FreeAddresses are so many at which nobody listens, each a different one.
+func FreeAddresses(t testing.TB, n int) []string {
+	t.Helper()
+	var all []string
+	for len(all) < n {
+		one, other := freeAddresses(t)
+		for _, a := range []string{one, other} {
+			if len(all) < n && !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// Tied makes a command that starts others in the background end with all of them where its context ends.
+func Tied(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+}
