@@ -21,6 +21,7 @@ type keeper struct {
 	current   atomic.Pointer[credential]
 	installed atomic.Int64 // Elapsed from which requests show the current one
 	wake      chan struct{}
+	doubted   atomic.Bool // whoever ends TLS refused the current one last, before anybody was asked who the node is
 
 	// The rest belongs to run alone.
 	tries backoff
@@ -96,6 +97,10 @@ func (k *keeper) step(ctx context.Context) time.Duration {
 		k.lose(ctx, fault.New(fault.Unauthenticated, "credential_expired", "the certificate ended at %s", c.NotAfter.Format(time.RFC3339)))
 	}
 	if !k.usable() {
+		return k.enrol(ctx)
+	}
+	if k.doubted.Load() {
+		// It may be taken again by itself, as where the ingress does not know its roots yet: the lease decides what is served.
 		return k.enrol(ctx)
 	}
 	if left := c.renewAt.Sub(k.now()); left > 0 {
@@ -178,6 +183,7 @@ func (k *keeper) use(c *credential) {
 		k.Renewed()
 	}
 	k.installed.Store(int64(k.Clock.Elapsed()))
+	k.doubted.Store(false)
 	k.state.mu.Lock()
 	back := k.state.lost != nil
 	k.state.lost = nil
@@ -253,8 +259,12 @@ func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
 	k.state.mu.RLock()
 	lost := k.state.lost
 	k.state.mu.RUnlock()
-	if err == nil {
+	switch {
+	case err != nil:
+	case lost != nil:
 		err = lost
+	default:
+		err = fault.New(fault.Unauthenticated, "certificate_refused", "the ingress does not take the certificate")
 	}
 	if why := fault.SlugOf(err); why != k.told {
 		k.told = why
@@ -302,8 +312,14 @@ func lostBy(err error) error {
 // heard looks at a refusal of a request that was sent at the instant given: whether it means that the certificate is
 // accepted no more. A request that showed an earlier certificate says nothing of the current one.
 func (k *keeper) heard(ctx context.Context, err error, sent time.Duration) {
-	if endsCredential(err) && sent > time.Duration(k.installed.Load()) && k.usable() {
+	if sent <= time.Duration(k.installed.Load()) {
+		return
+	}
+	switch {
+	case endsCredential(err) && k.usable():
 		k.lose(ctx, err)
+	case fault.SlugOf(err) == "certificate_refused" && !k.doubted.Swap(true):
+		k.rouse()
 	}
 }
 
