@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,6 +121,7 @@ func BenchmarkThroughput(b *testing.B) {
 	left.Store(int64(b.N))
 	b.ReportAllocs()
 	b.ResetTimer()
+	before := cpu(b)
 	var done sync.WaitGroup
 	for _, c := range all {
 		done.Go(func() {
@@ -133,6 +135,14 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 	done.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "req/s")
+	b.ReportMetric(float64((cpu(b)-before).Nanoseconds())/1e3/float64(b.N), "cpu-µs/req")
+}
+
+// cpu is what this process used so far: other than a rate it does not depend on what else the machine does.
+func cpu(tb testing.TB) time.Duration {
+	var used syscall.Rusage
+	must(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // BenchmarkAddedLatency is what the ingress adds to a request at the median: one caller at a time, in turns straight to the

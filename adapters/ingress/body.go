@@ -9,19 +9,19 @@ import (
 	"berth/domain/fault"
 )
 
-// memory bounds the bodies of all requests that are in flight, in bytes.
+// memory bounds the bodies of requests that are in flight, in bytes: of all of them, and of each node's.
 type memory struct {
 	most int64
 	used atomic.Int64
 }
 
-// take counts n bytes. Fault: Unavailable body_memory_exhausted.
-func (m *memory) take(n int64) error {
-	if m.used.Add(n) > m.most {
-		m.used.Add(-n)
-		return fault.New(fault.Unavailable, "body_memory_exhausted", "too many bodies are in flight").After(time.Second)
+// take counts n bytes, and says whether there was room for them.
+func (m *memory) take(n int64) bool {
+	if m.used.Add(n) <= m.most {
+		return true
 	}
-	return nil
+	m.used.Add(-n)
+	return false
 }
 
 func (m *memory) give(n int64) { m.used.Add(-n) }
@@ -47,23 +47,26 @@ func (x *exchange) readBody(r *http.Request) error {
 			return unreadable(err)
 		}
 	}
-	// The end has to be seen, so that net/http notices from here on when the client leaves.
+	// The end has to be seen: from there on net/http lifts the deadline, and notices when the client leaves.
 	if n, err := r.Body.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		return unreadable(err)
 	}
 	x.bodyRead = true
-	// A deadline that stayed would end the request while it waits.
-	_ = x.control.SetReadDeadline(time.Time{})
 	return nil
 }
 
-// grow makes room for the next piece.
+// grow makes room for the next piece. Faults: Exhausted node_body_memory_exhausted; Unavailable body_memory_exhausted.
 func (x *exchange) grow(length int) error {
 	size := min(length, max(firstPiece, 2*cap(x.body)))
-	if err := x.g.memory.take(int64(size - cap(x.body))); err != nil {
-		return err
+	more := int64(size - cap(x.body))
+	if !x.link.node.body.take(more) {
+		return fault.New(fault.Exhausted, "node_body_memory_exhausted", "too many bodies of the node are in flight").After(time.Second)
 	}
-	x.held += int64(size - cap(x.body))
+	if !x.g.memory.take(more) {
+		x.link.node.body.give(more)
+		return fault.New(fault.Unavailable, "body_memory_exhausted", "too many bodies are in flight").After(time.Second)
+	}
+	x.held += more
 	grown := make([]byte, len(x.body), size)
 	copy(grown, x.body)
 	x.body = grown
@@ -72,6 +75,7 @@ func (x *exchange) grow(length int) error {
 
 func (x *exchange) release() {
 	x.g.memory.give(x.held)
+	x.link.node.body.give(x.held)
 	x.held = 0
 }
 

@@ -155,6 +155,33 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
+// A chain holds for as long as each of its certificates, by the ingress's clock: at the handshake, and on a connection that
+// lives on.
+func TestChainEndsWithItsFirst(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	soon := authorityTemplate("between")
+	soon.NotAfter = time.Now().Add(30 * time.Minute)
+	cert := w.ca.below(t, soon).issue(t, nodeTemplate(n1))
+	conn, err := w.dial(cert)
+	must(t, err)
+	c := newClient(t, conn)
+	if a := c.ask(get); a.StatusCode != 200 {
+		t.Fatalf("answered %d", a.StatusCode)
+	}
+	w.clock.shift(45 * time.Minute)
+	if !w.refused(cert) {
+		t.Error("it is let in after the chain ended")
+	}
+	c.write(get) // it may be cut off before it is heard
+	if a, err := c.read(); err == nil && a.slug() != "certificate_expired" {
+		t.Errorf("answered %d %s", a.StatusCode, a.text)
+	}
+	if n := len(w.back.all()); n != 1 {
+		t.Errorf("%d were passed on", n)
+	}
+}
+
 func last(text string, n int) string { return text[max(0, len(text)-n):] }
 
 // TLS below 1.3 is not spoken, HTTP/2 is not agreed on, and no session is resumed past the verification.

@@ -15,6 +15,7 @@ import (
 type crowd struct {
 	limits  Limits
 	metrics *Metrics
+	epoch   time.Time // a little before the first connection
 
 	mu    sync.Mutex
 	links map[*link]struct{}
@@ -26,12 +27,16 @@ type crowd struct {
 type node struct {
 	id    string
 	rate  *rate.Limiter
+	body  memory
 	links map[*link]struct{} // guarded by the crowd
 	left  time.Time          // when its last connection went
 }
 
 func newCrowd(l Limits, m *Metrics) *crowd {
-	return &crowd{limits: l, metrics: m, links: map[*link]struct{}{}, nodes: map[identity.SPIFFEID]*node{}}
+	return &crowd{
+		limits: l, metrics: m, epoch: time.Now().Add(-time.Second),
+		links: map[*link]struct{}{}, nodes: map[identity.SPIFFEID]*node{},
+	}
 }
 
 // admit counts a connection whose handshake begins. Fault: Exhausted connections_exhausted.
@@ -41,7 +46,7 @@ func (c *crowd) admit(raw net.Conn) (*link, error) {
 	if len(c.links) >= c.limits.Connections {
 		return nil, fault.New(fault.Exhausted, "connections_exhausted", "there are too many connections")
 	}
-	l := &link{Conn: raw, gone: c.forget}
+	l := &link{Conn: raw, gone: c.forget, epoch: c.epoch}
 	l.rest()
 	c.links[l] = struct{}{}
 	c.metrics.connections.Set(float64(len(c.links)))
@@ -57,6 +62,7 @@ func (c *crowd) settle(l *link) error {
 		n = &node{
 			id: l.peer.id.String(), links: map[*link]struct{}{},
 			rate: rate.NewLimiter(rate.Limit(c.limits.NodeRate), c.limits.NodeBurst),
+			body: memory{most: c.limits.BodyMemoryPerNode},
 		}
 		c.nodes[l.peer.id] = n
 	}

@@ -85,6 +85,10 @@ func (x *exchange) pass() error {
 	if err := x.readBody(x.r); err != nil {
 		return err
 	}
+	// A body takes as long as its sender likes: what ended meanwhile is asserted no more.
+	if err := x.g.verifier.check(x.link.peer); err != nil {
+		return closing(err)
+	}
 	q, err := x.request()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package ingress_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"strings"
@@ -56,27 +57,32 @@ func TestStreams(t *testing.T) {
 	w.back.answers(func(b net.Conn, _ arrived) bool {
 		_, _ = io.WriteString(b, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
 		<-step
-		_, _ = io.WriteString(b, "6\r\nsecond\r\n0\r\n\r\n")
+		_, _ = io.WriteString(b, "6\r\nsecond\r\n")
+		<-step
+		_, _ = io.WriteString(b, "5\r\nthird\r\n0\r\n\r\n")
 		return true
 	})
 	c.write(get)
-	var seen strings.Builder
-	one := make([]byte, 1)
-	for !strings.Contains(seen.String(), "first") {
-		if _, err := c.r.Read(one); err != nil {
-			t.Fatal(err)
-		}
-		seen.Write(one)
-	}
-	close(step)
-	for !strings.HasSuffix(seen.String(), "0\r\n\r\n") {
-		if _, err := c.r.Read(one); err != nil {
-			t.Fatal(err)
-		}
-		seen.Write(one)
-	}
+	c.until("first")
+	step <- true
+	c.until("second")
+	step <- true
+	c.until("third\r\n0\r\n\r\n")
 	w.back.answers(says(plain))
 	if c.ask(get).text != "ok" {
 		t.Fatal("the connection is spoiled")
+	}
+}
+
+// until reads up to a text that comes.
+func (c *client) until(text string) {
+	c.tb.Helper()
+	var seen []byte
+	for !bytes.HasSuffix(seen, []byte(text)) {
+		one, err := c.r.ReadByte()
+		if err != nil {
+			c.tb.Fatalf("after %q: %v", seen, err)
+		}
+		seen = append(seen, one)
 	}
 }

@@ -147,7 +147,7 @@ func (g *Ingress) sweep(ctx context.Context) {
 			g.crowd.tidy(time.Now())
 		}
 		g.crowd.dismiss(func(l *link) error {
-			if l.tunnel.Load() && time.Now().UnixNano()-l.since.Load() > int64(g.o.Limits.TunnelIdle) {
+			if l.tunnel.Load() && l.still() > g.o.Limits.TunnelIdle {
 				return fault.New(fault.Exhausted, "tunnel_idle", "nothing moved for too long")
 			}
 			return g.verifier.check(l.peer)

@@ -31,6 +31,38 @@ func TestCertificateEndsOnALiveConnection(t *testing.T) {
 	}
 }
 
+// A certificate that ended while its request waited gets a refusal for an answer (I4).
+func TestCertificateEndsWhileARequestWaits(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.back.answers(func(b net.Conn, _ arrived) bool {
+		w.clock.shift(2 * time.Hour)
+		_, _ = io.WriteString(b, plain)
+		return true
+	})
+	c := w.as("n1")
+	if a := c.ask(get); a.StatusCode != 401 || a.slug() != "certificate_expired" || !c.closed() {
+		t.Errorf("answered %d %s", a.StatusCode, a.text)
+	}
+}
+
+// A certificate that ended while the body of its request was on its way is asserted no more: the control plane gets nothing.
+func TestCertificateEndsWhileABodyArrives(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	c := w.as("n1")
+	c.write("POST /internal/v1/peers HTTP/1.1\r\nHost: berth\r\nContent-Length: 4\r\n\r\nab")
+	eventually(t, "the body is read", func() bool { return w.count("berth_ingress_body_bytes") > 0 })
+	w.clock.shift(2 * time.Hour)
+	c.write("cd")
+	if a, err := c.read(); err != nil || a.StatusCode != 401 || a.slug() != "certificate_expired" || !c.closed() {
+		t.Errorf("answered %v %s", err, a.text)
+	}
+	if n := len(w.back.all()); n != 0 {
+		t.Errorf("%d requests were passed on", n)
+	}
+}
+
 // A root that leaves the bundle takes its clients with it at once: those that are idle, and those that wait for an answer,
 // who get none but a refusal. A root that is added, or a bundle in another order, disturbs nobody.
 func TestRootLeaves(t *testing.T) {

@@ -263,6 +263,40 @@ func TestBodies(t *testing.T) {
 	eventually(t, "all is given back", func() bool { return w.count("berth_ingress_body_bytes") == 0 })
 }
 
+// What one node holds in bodies leaves room for the others, and is its own again once it is answered.
+func TestBodiesOfOneNode(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(_ *world, o *ingress.Options) {
+		o.Limits.BodyMemory, o.Limits.BodyMemoryPerNode = 200<<10, 100<<10
+	})
+	greedy, again, other := w.as("n1"), w.as("n1"), w.as("n2")
+	held, asked := make(chan struct{}), make(chan struct{}, 3)
+	w.back.answers(func(b net.Conn, _ arrived) bool {
+		asked <- struct{}{}
+		<-held
+		_, err := io.WriteString(b, plain)
+		return err == nil
+	})
+	body := post(strings.Repeat("x", 90<<10), "Content-Length: 92160")
+	greedy.write(body)
+	<-asked
+	_, _ = io.WriteString(again.Conn, body)
+	if a, err := again.read(); err != nil || a.StatusCode != 429 || a.slug() != "node_body_memory_exhausted" {
+		t.Errorf("the node's next body: answered %v %s", err, a.text)
+	}
+	other.write(body)
+	<-asked
+	close(held)
+	for _, c := range []*client{greedy, other} {
+		if a, err := c.read(); err != nil || a.StatusCode != 200 {
+			t.Errorf("answered %v %s", err, a.text)
+		}
+	}
+	if a := greedy.ask(body); a.StatusCode != 200 {
+		t.Errorf("once all was answered: %d %s", a.StatusCode, a.text)
+	}
+}
+
 // A server certificate that was renewed is shown to whoever connects next.
 func TestCertificateIsRenewed(t *testing.T) {
 	t.Parallel()

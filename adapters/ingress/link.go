@@ -20,7 +20,8 @@ type link struct {
 	end    atomic.Pointer[context.CancelCauseFunc] // ends the request that is being served
 	tunnel atomic.Bool
 	safe   atomic.Bool  // the request that is being served changes nothing
-	since  atomic.Int64 // since when nothing is going on (nanoseconds of the wall clock); 0 while a request is served
+	epoch  time.Time    // that since counts from, the same for all
+	since  atomic.Int64 // since when nothing is going on; 0 while a request is served
 }
 
 // Close closes the connection and forgets it.
@@ -34,7 +35,17 @@ func (l *link) Close() error {
 func (l *link) cut() { _ = l.Close() }
 
 // rest notes that nothing is going on from now on, or that something moved in a tunnel.
-func (l *link) rest() { l.since.Store(time.Now().UnixNano()) }
+func (l *link) rest() { l.since.Store(int64(time.Since(l.epoch))) }
+
+// still is how long nothing has moved in a tunnel. One that is only about to begin still counts as a request that is
+// served, and nothing says since when.
+func (l *link) still() time.Duration {
+	since := l.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(l.epoch) - time.Duration(since)
+}
 
 // work notes that a request is served.
 func (l *link) work() { l.since.Store(0) }

@@ -32,6 +32,7 @@ type Limits struct {
 	ConnectionsPerNode int     // of one SPIFFE id
 	Handshakes         int     // in flight
 	BodyMemory         int64   // bytes of bodies that were read and not yet answered
+	BodyMemoryPerNode  int64   // of one SPIFFE id: a few nodes that hold much take no beat from the others
 	NodeRate           float64 // requests a second of one SPIFFE id
 	NodeBurst          int
 
@@ -46,7 +47,8 @@ type Limits struct {
 // DefaultLimits suit a fleet of some thousand nodes.
 func DefaultLimits() Limits {
 	return Limits{
-		Connections: 10_000, ConnectionsPerNode: 64, Handshakes: 512, BodyMemory: 256 << 20, NodeRate: 2000, NodeBurst: 4000,
+		Connections: 10_000, ConnectionsPerNode: 64, Handshakes: 512, BodyMemory: 256 << 20, BodyMemoryPerNode: 16 << 20,
+		NodeRate: 2000, NodeBurst: 4000,
 		HandshakeTimeout: 5 * time.Second, HeaderTimeout: 5 * time.Second, BodyTimeout: 15 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, TunnelIdle: 5 * time.Minute,
 	}

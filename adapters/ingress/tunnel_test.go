@@ -97,6 +97,23 @@ func TestTunnelRefused(t *testing.T) {
 	}
 }
 
+// A tunnel in which something moves is not taken for idle.
+func TestTunnelInUse(t *testing.T) {
+	t.Parallel()
+	const idle = time.Second
+	w := start(t, func(_ *world, o *ingress.Options) { o.Limits.TunnelIdle = idle })
+	w.back.answers(echoes)
+	c := w.tunnel()
+	ticks := time.NewTicker(idle / 100)
+	defer ticks.Stop()
+	for began := time.Now(); time.Since(began) < 3*idle; <-ticks.C {
+		c.write("x")
+		if _, err := c.r.ReadByte(); err != nil {
+			t.Fatalf("after %s: %v", time.Since(began), err)
+		}
+	}
+}
+
 // ends waits until a connection ends.
 func ends(t *testing.T, c *client) {
 	t.Helper()

@@ -19,15 +19,22 @@ func (n *Node) followAssignments(ctx context.Context) {
 		if err == nil && !all.Unchanged {
 			err = n.told(ctx, all)
 		}
-		if err == nil {
-			tries = backoff{}
+		if err != nil {
+			if !n.failed(ctx, "assignments", err, sent, &tries) {
+				return
+			}
 			continue
 		}
-		if !n.failed(ctx, "assignments", err, sent, &tries) {
+		tries = backoff{}
+		// A list is told as a whole: what changes meanwhile comes with the next one.
+		if !n.pause(ctx, time.Duration(len(all.Placements))*pauseForEach, nil) {
 			return
 		}
 	}
 }
+
+// pauseForEach is how long the node waits, for each tenant of a list, before it asks for the next list.
+const pauseForEach = 10 * time.Microsecond
 
 func (n *Node) assignmentsVersion() int64 {
 	n.state.mu.RLock()

@@ -1,20 +1,13 @@
 package relay_test
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"berth/adapters/clock/systemclock"
-	"berth/application/relay"
 	"berth/domain/fault"
 	"berth/ports/authority/authoritytest"
-	"berth/ports/engine/enginetest"
-	"berth/ports/ids/idstest"
 )
 
 // From the end of the lease on, counted from before the beat was sent, not one write is permitted; until then writes go on
@@ -33,13 +26,13 @@ func TestDeniesAtTheEndOfItsLease(t *testing.T) {
 			if slug := r.write(); slug != "" {
 				t.Fatalf("denied %v before the end: %s", time.Until(end), slug)
 			}
-			time.Sleep(7 * time.Millisecond)
+			pass(7 * time.Millisecond)
 		}
-		time.Sleep(time.Until(end) - 1)
+		pass(time.Until(end) - 1)
 		if slug := r.write(); slug != "" {
 			t.Fatalf("denied a nanosecond before the end: %s", slug)
 		}
-		for time.Sleep(1); time.Since(end) < 5*time.Second; time.Sleep(3 * time.Millisecond) {
+		for pass(time.Nanosecond); time.Since(end) < 5*time.Second; pass(3 * time.Millisecond) {
 			if slug := r.write(); slug != "lease_run_out" {
 				t.Fatalf("%v after the end: %q", time.Since(end), slug)
 			}
@@ -57,7 +50,7 @@ func TestLateAnswersAndStandstills(t *testing.T) {
 		r.up()
 		r.spoiled(func(method string, back bool) error {
 			if method == "Beat" && back {
-				time.Sleep(4 * time.Second)
+				pass(4 * time.Second)
 			}
 			return nil
 		})
@@ -68,7 +61,7 @@ func TestLateAnswersAndStandstills(t *testing.T) {
 		}
 		r.spoiled(nil)
 		r.clock.stand(16*time.Second, false)
-		time.Sleep(16*time.Second - 1)
+		pass(16*time.Second - 1)
 		if slug := r.write(); slug != "lease_run_out" {
 			t.Fatalf("after a standstill: %q", slug)
 		}
@@ -100,11 +93,11 @@ func TestFenceCloses(t *testing.T) {
 					r.clock.stand(40*time.Second, false)
 					due = time.Now().Add(40 * time.Second)
 				}
-				time.Sleep(time.Until(due) - time.Millisecond)
+				pass(time.Until(due) - time.Millisecond)
 				if closed.Load() != nil {
 					t.Fatalf("closed early: %v", why.Load())
 				}
-				time.Sleep(101 * time.Millisecond)
+				pass(101 * time.Millisecond)
 				if at := closed.Load(); at == nil || why.Load() != "lease_run_out" {
 					t.Fatalf("not closed within 100 ms of the end, or for another reason: %v", why.Load())
 				}
@@ -152,7 +145,7 @@ func TestClockJumps(t *testing.T) {
 		"set ahead": func(r *rig) { r.clock.jump(time.Hour) }, "set back": func(r *rig) { r.clock.jump(-2 * time.Second) },
 		"restored": func(r *rig) {
 			r.clock.stand(3*time.Second, true)
-			time.Sleep(3*time.Second + 1)
+			pass(3*time.Second + 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +158,7 @@ func TestClockJumps(t *testing.T) {
 				if slug := r.write(); slug != "clock_jumped" && slug != "lease_run_out" {
 					t.Fatalf("the first answer after the jump is %q", slug)
 				}
-				time.Sleep(2 * time.Second)
+				pass(2 * time.Second)
 				if slug := r.write(); slug != "lease_run_out" || r.node.Counts().Jumps != 1 {
 					t.Fatalf("without a new beat: %q, %d jumps", slug, r.node.Counts().Jumps)
 				}
@@ -189,7 +182,7 @@ func TestSmallCorrectionsAreNoJumps(t *testing.T) {
 			if slug := r.write(); slug != "" {
 				t.Fatalf("denied: %s", slug)
 			}
-			time.Sleep(6 * time.Second)
+			pass(6 * time.Second)
 		}
 	})
 }
@@ -231,52 +224,3 @@ func TestStrangersAreDenied(t *testing.T) {
 		}
 	})
 }
-
-// The cost of one question, with its two readings of the clocks, among 5,000 tenants.
-func BenchmarkGate(b *testing.B) {
-	clock, err := systemclock.New()
-	if err != nil {
-		b.Fatal(err)
-	}
-	control := authoritytest.New(clock, terms(), terms())
-	control.AddNode("n0", 10_000)
-	for i := range 5000 {
-		control.AddTenant(fmt.Sprintf("t%d", i), "n0")
-	}
-	disk := enginetest.NewMemory()
-	client := &authoritytest.Client{Control: control, Node: "n0"}
-	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
-		Clock: clock, IDs: idstest.New(1), Log: slog.New(slog.DiscardHandler),
-		Authority: relay.Authority{client, client, client, client, client, client},
-		Disk:      disk, Identity: disk, Tokens: fixed(control.JoinToken("n0", time.Hour)),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(b.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = n.Run(ctx) }()
-	gate := n.Gate()
-	for {
-		if _, err := gate.Write("t4999"); err == nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := gate.Write("t4999"); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-	b.StopTimer()
-	stop()
-	<-ended
-}
-
-type fixed string
-
-func (f fixed) Token(context.Context) (string, error) { return string(f), nil }

@@ -24,6 +24,7 @@ type keeper struct {
 	doubted   atomic.Bool // whoever ends TLS refused the current one last, before anybody was asked who the node is
 
 	// The rest belongs to run alone.
+	began time.Duration
 	tries backoff
 	told  string // what was said last of why there is no certificate
 }
@@ -32,7 +33,8 @@ func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct
 
 const (
 	watchToken  = 2 * time.Second // how often a join token is looked for, while one is needed
-	watchClock  = time.Minute     // how long the keeper sleeps at most: a wall clock may be set
+	watchClock  = time.Minute     // how long the keeper sleeps at most
+	askAnew     = 30 * time.Second
 	skewAllowed = 2 * time.Second // between this wall clock and the control plane's, before people are told
 )
 
@@ -61,6 +63,7 @@ func (k *keeper) now() time.Time {
 
 // run keeps the certificate until the context ends.
 func (k *keeper) run(ctx context.Context) {
+	k.began = k.Clock.Elapsed()
 	k.load(ctx)
 	for {
 		if !k.pause(ctx, k.step(ctx), k.wake) {
@@ -99,13 +102,14 @@ func (k *keeper) step(ctx context.Context) time.Duration {
 	if !k.usable() {
 		return k.enrol(ctx)
 	}
-	if k.doubted.Load() {
-		// It may be taken again by itself, as where the ingress does not know its roots yet: the lease decides what is served.
-		return k.enrol(ctx)
+	if k.doubted.Load() || k.unheard() > askAnew {
+		if token, hash, ok, _ := k.fresh(ctx); ok {
+			return k.tried(ctx, "the node could not enrol anew", k.spend(ctx, token, hash))
+		}
 	}
 	if left := c.renewAt.Sub(k.now()); left > 0 {
 		k.tries = backoff{}
-		return min(left, watchClock)
+		return min(left, k.watch())
 	}
 	if err := k.rotate(ctx, c); err != nil {
 		wait := k.tries.next(k.chance, err, min(lastRetry, c.NotAfter.Sub(c.NotBefore)/20))
@@ -198,30 +202,48 @@ func (k *keeper) use(c *credential) {
 
 // enrol spends a join token, if there is one that was not spent.
 func (k *keeper) enrol(ctx context.Context) time.Duration {
-	token, err := k.Tokens.Token(ctx)
-	if err != nil {
+	token, hash, ok, err := k.fresh(ctx)
+	if !ok {
 		return k.waiting(ctx, err)
 	}
-	hash := identity.HashSecret(identity.JoinToken, token)
-	used := token == ""
-	if !used {
-		if used, err = k.Identity.Spent(ctx, hash); err != nil {
-			return k.waiting(ctx, err)
-		}
+	return k.tried(ctx, "the node could not enrol", k.spend(ctx, token, hash))
+}
+
+// fresh is the join token that lies there, if it was not spent.
+func (k *keeper) fresh(ctx context.Context) (token string, hash [32]byte, ok bool, err error) {
+	token, err = k.Tokens.Token(ctx)
+	if err != nil || token == "" {
+		return "", hash, false, err
 	}
-	if used {
-		return k.waiting(ctx, nil)
-	}
-	err = k.spend(ctx, token, hash)
-	switch {
-	case err == nil:
-		return 0
-	case ctx.Err() != nil:
+	hash = identity.HashSecret(identity.JoinToken, token)
+	used, err := k.Identity.Spent(ctx, hash)
+	return token, hash, err == nil && !used, err
+}
+
+// tried says when to try again.
+func (k *keeper) tried(ctx context.Context, what string, err error) time.Duration {
+	if err == nil || ctx.Err() != nil {
 		return 0
 	}
 	wait := k.tries.next(k.chance, err, lastRetry)
-	k.Log.WarnContext(ctx, "the node could not enrol", "error", err, "again_in", wait.Round(time.Millisecond))
+	k.Log.WarnContext(ctx, what, "error", err, "again_in", wait.Round(time.Millisecond))
 	return wait
+}
+
+// unheard is for how long the node has had no lease. A certificate whose root is believed no more is refused before
+// anybody says why: where it then looks as if nobody answered, a join token that was not spent says what an operator wants.
+func (k *keeper) unheard() time.Duration {
+	k.state.mu.RLock()
+	defer k.state.mu.RUnlock()
+	return k.state.clock.Elapsed() - max(k.began, k.state.granted.SentAt+k.state.granted.For)
+}
+
+// watch is how long the keeper sleeps at most: a wall clock may be set, and a join token may be left for it.
+func (k *keeper) watch() time.Duration {
+	if k.doubted.Load() || k.unheard() > 0 {
+		return watchToken
+	}
+	return watchClock
 }
 
 func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
@@ -259,12 +281,8 @@ func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
 	k.state.mu.RLock()
 	lost := k.state.lost
 	k.state.mu.RUnlock()
-	switch {
-	case err != nil:
-	case lost != nil:
+	if err == nil {
 		err = lost
-	default:
-		err = fault.New(fault.Unauthenticated, "certificate_refused", "the ingress does not take the certificate")
 	}
 	if why := fault.SlugOf(err); why != k.told {
 		k.told = why

@@ -1,18 +1,13 @@
 package relay_test
 
 import (
-	"bytes"
-	"crypto/ed25519"
-	"crypto/x509"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"berth/domain/fault"
-	"berth/domain/identity"
 	"berth/domain/placement"
 	"berth/ports/authority"
 	"berth/ports/authority/authoritytest"
@@ -34,7 +29,7 @@ func TestAnotherProcessIsTheNode(t *testing.T) {
 			if _, err := first.Gate().Write("t0"); err == nil && r.write() == "" {
 				t.Fatal("both may write")
 			}
-			time.Sleep(5 * time.Millisecond)
+			pass(5 * time.Millisecond)
 		}
 		if err := <-ended; fault.SlugOf(err) != "node_superseded" {
 			t.Fatalf("the first ends with %v", err)
@@ -71,7 +66,7 @@ func TestAnotherStorageIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		s := r.node.Status()
 		if f, ok := fault.As(s.Why); !ok || f.Slug != "storage_changed" || f.Cure == "" || s.Ready() || r.write() == "" {
 			t.Fatalf("ready: %v, why: %v", s.Ready(), s.Why)
@@ -113,7 +108,7 @@ func TestStaleSequenceAfterALostBeat(t *testing.T) {
 			}
 			return nil
 		})
-		time.Sleep(20 * time.Second)
+		pass(20 * time.Second)
 		if slug := r.write(); slug != "" || beats.Load() < 3 {
 			t.Fatalf("after %d beats: %q", beats.Load(), slug)
 		}
@@ -148,7 +143,7 @@ func TestAcceptsNothingOlderAfterARestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.start()
-			time.Sleep(20 * time.Second)
+			pass(20 * time.Second)
 			if slug := r.write(); slug != "not_holder" || r.node.Counts().Older == 0 || r.disk.Look("t0").Copy.Present {
 				t.Fatalf("it follows what is older than %+v: %q", seen, slug)
 			}
@@ -164,7 +159,7 @@ func TestDiskAway(t *testing.T) {
 		r.within(5*time.Second, "it is registered", func() bool { return r.node.Status().Registered })
 		r.disk.Break(errBroken)
 		r.control.AddTenant("t1", "n0")
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if _, err := r.node.Gate().Write("t1"); err == nil {
 			t.Fatal("it writes what it could not remember to have been told")
 		}
@@ -192,7 +187,7 @@ func TestChangesArrive(t *testing.T) {
 						}
 						return nil
 					})
-					time.Sleep(35 * time.Second)
+					pass(35 * time.Second)
 					before := r.node.Counts()
 					r.control.Suspend("t0")
 					if compacted {
@@ -228,7 +223,7 @@ func TestThousandsOfTenants(t *testing.T) {
 				return nil
 			}
 			most.Store(max(most.Load(), now.Add(1)))
-			time.Sleep(5 * time.Millisecond)
+			pass(5 * time.Millisecond)
 			return nil
 		})
 		before := runtime.NumGoroutine()
@@ -242,30 +237,26 @@ func TestThousandsOfTenants(t *testing.T) {
 			return n
 		}
 		for range 100 {
-			if time.Sleep(time.Second); all() == many+1 {
+			if pass(time.Second); all() == many+1 {
 				break
 			}
 		}
 		if n := all(); n != many+1 {
 			t.Fatalf("%d tenants may be written", n)
 		}
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		if n, goroutines := all(), runtime.NumGoroutine()-before; n != many+1 || most.Load() > 8 || goroutines > 100 {
 			t.Fatalf("after minutes %d tenants may be written, %d snapshots at a time, %d goroutines", n, most.Load(), goroutines)
 		}
 	})
 }
 
-// A tenant is moved there, away and back by two nodes; what is left behind is collected, and the source lets go.
+// A source fences before it reports, goes on to read until the switch, drains, and collects what it left behind; what it saw
+// it remembers.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.up()
-		other := &rig{t: t, control: r.control, clock: newSimClock(1), calls: map[string]int{}, place: "there"}
-		_ = other
-		if err := r.disk.Saw(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
 		peer := &authoritytest.Client{Control: r.control, Node: "n1"}
 		if _, err := peer.Register(t.Context(), placement.Registration{BootID: "b", StorageID: "s"}); err != nil {
 			t.Fatal(err)
@@ -300,6 +291,79 @@ func TestMoves(t *testing.T) {
 	})
 }
 
+// A fence whose commit failed denies all the same, is tried again, and is on the disk before it is reported (P3).
+func TestFenceThatFails(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		peer := &authoritytest.Client{Control: r.control, Node: "n1"}
+		if _, err := peer.Register(t.Context(), placement.Registration{BootID: "b", StorageID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := peer.Beat(t.Context(), authority.Beat{Generation: 1, Sequence: 1}); err != nil {
+			t.Fatal(err)
+		}
+		id, err := r.control.Migrate("t0", "n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.within(time.Second, "the source prepared", func() bool { return r.control.Migration(id).SourcePrepared })
+		r.brittle.Store(true)
+		if err := peer.Prepared(t.Context(), id, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		pass(20 * time.Second)
+		if state := r.control.Migration(id).State; state != placement.PhaseQuiescing || r.write() == "" {
+			t.Fatalf("without a disk: %s, %q", state, r.write())
+		}
+		r.brittle.Store(false)
+		r.within(10*time.Second, "it is reported", func() bool { return r.control.Migration(id).State == placement.PhaseCopying })
+		if c := r.disk.Look("t0").Copy; !c.Fenced || c.FenceVersion != r.control.Place("t0").Version-1 {
+			t.Fatalf("reported, and on the disk is %+v", c)
+		}
+	})
+}
+
+// peer is another node that is alive, as a test carries it.
+func (r *rig) peer(node string) *authoritytest.Client {
+	r.t.Helper()
+	c := &authoritytest.Client{Control: r.control, Node: node}
+	if _, err := c.Register(r.t.Context(), placement.Registration{BootID: "b", StorageID: "s"}); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := c.Beat(r.t.Context(), authority.Beat{Generation: 1, Sequence: 1}); err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+// A change of the copy that is on the disk although its commit failed is found there, and the node goes on from it.
+func TestCommitsInDoubt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.mute.Store(true) // making the copy
+		r.up()
+		peer := r.peer("n1")
+		id, err := r.control.Migrate("t0", "n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mute.Store(true) // fencing it
+		if err := peer.Prepared(t.Context(), id, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		r.within(10*time.Second, "it is fenced and reported", func() bool { return r.control.Migration(id).State == placement.PhaseCopying })
+		r.mute.Store(true) // lifting the fence
+		if err := r.control.Abort(id); err != nil {
+			t.Fatal(err)
+		}
+		r.within(10*time.Second, "it may be written again", func() bool { return r.write() == "" })
+		if r.mute.Load() {
+			t.Fatal("nothing was in doubt")
+		}
+	})
+}
+
 // A target installs nothing but what the manifest proves to be empty; anything else fails the migration (P4).
 func TestTargetRefusesData(t *testing.T) {
 	t.Parallel()
@@ -328,187 +392,6 @@ func TestTargetRefusesData(t *testing.T) {
 		r.within(time.Second, "the migration failed", func() bool { return r.control.Migration(id).State == placement.PhaseFailed })
 		if r.disk.Look("t1").Copy.Present {
 			t.Fatal("it installed what it could not verify")
-		}
-	})
-}
-
-func certificateOf(tb testing.TB, chain [][]byte) *x509.Certificate {
-	tb.Helper()
-	c, err := x509.ParseCertificate(chain[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return c
-}
-
-// A lost answer to enrolling is asked for again with the same key, also by another process; the token is spent once and
-// remembered (I5).
-func TestLostEnrolment(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		r.spoiled(only("Enroll", true))
-		r.start()
-		time.Sleep(3 * time.Second)
-		tries := r.called("Enroll")
-		r.end()
-		r.spoiled(nil)
-		r.up()
-		keys := map[string]bool{}
-		for _, c := range r.control.Credentials("n0") {
-			keys[c.Fingerprint] = true
-		}
-		spent, err := r.disk.Spent(t.Context(), identity.HashSecret(identity.JoinToken, r.token))
-		if tries < 2 || len(keys) != tries+1 || err != nil || !spent {
-			t.Fatalf("after %d tries there are %d certificates; spent: %v %v", tries, len(keys), spent, err)
-		}
-	})
-}
-
-// The certificate is renewed by half of its life, over and over; the node writes all the while. Each has a key of its own.
-func TestRenews(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		r.control.Life = time.Hour
-		r.up()
-		keys := [][]byte{}
-		for range 5 {
-			chain, key, _ := r.node.Certificate()
-			c := certificateOf(t, chain)
-			if slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
-				t.Fatal("a key came back")
-			}
-			keys = append(keys, key)
-			life := c.NotAfter.Sub(c.NotBefore)
-			time.Sleep(time.Until(c.NotBefore.Add(life*4/10)) - time.Second)
-			if again, _, _ := r.node.Certificate(); !bytes.Equal(again[0], chain[0]) {
-				t.Fatal("renewed too early")
-			}
-			r.within(life/10+2*time.Second, "it is renewed", func() bool { again, _, _ := r.node.Certificate(); return !bytes.Equal(again[0], chain[0]) })
-			if slug := r.write(); slug != "" {
-				t.Fatalf("denied: %s", slug)
-			}
-		}
-	})
-}
-
-// While answers to the renewal are lost the current certificate stays in use, and the prepared key is asked for again, by
-// another process too (I5, LESSON 7).
-func TestLostRenewals(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		r.control.Life = time.Hour
-		r.up()
-		chain, _, _ := r.node.Certificate()
-		r.spoiled(only("Rotate", true))
-		r.within(40*time.Minute, "a renewal was tried", func() bool { return r.called("Rotate") > 2 })
-		next, found, err := r.disk.Prepared(t.Context())
-		if again, _, _ := r.node.Certificate(); !bytes.Equal(again[0], chain[0]) || r.write() != "" || !found || err != nil {
-			t.Fatalf("the current one is not in use: %q, prepared: %v %v", r.write(), found, err)
-		}
-		r.end()
-		r.spoiled(nil)
-		r.up()
-		r.within(8*time.Minute, "it is renewed", func() bool { return r.node.Counts().Rotations == 1 })
-		if _, key, _ := r.node.Certificate(); !key.Equal(next.Key) {
-			t.Fatal("another key than the prepared one is in use")
-		}
-	})
-}
-
-// Whose certificate was revoked serves nothing from the next request on, says what to do, tries no spent token again, and
-// goes on with another one by itself; then with a new key.
-func TestRevoked(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		r.up()
-		_, before, _ := r.node.Certificate()
-		tries := r.called("Enroll")
-		r.control.Revoke("n0")
-		r.within(6*time.Second, "it finds out", func() bool { return r.write() == "credential_revoked" })
-		time.Sleep(time.Minute)
-		if f, ok := fault.As(r.node.Status().Identity.Lost); !ok || f.Cure == "" || r.called("Enroll") != tries || r.node.Status().Ready() {
-			t.Fatalf("lost by %v, after %d tries", r.node.Status().Identity.Lost, r.called("Enroll")-tries)
-		}
-		r.give("bj_unknown")
-		time.Sleep(time.Minute)
-		if r.called("Enroll") != tries+1 {
-			t.Fatalf("an unknown token was tried %d times", r.called("Enroll")-tries)
-		}
-		r.give(r.control.JoinToken("n0", time.Hour))
-		r.within(20*time.Second, "it goes on", func() bool { return r.write() == "" })
-		if _, after, _ := r.node.Certificate(); after.Equal(before) {
-			t.Fatal("with the revoked key")
-		}
-	})
-}
-
-// A node that slept past its certificate serves nothing, and needs another token.
-func TestSleptPastItsCertificate(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		r.control.Life = time.Hour
-		r.up()
-		r.end()
-		time.Sleep(2 * time.Hour)
-		r.start()
-		r.within(time.Second, "it says so", func() bool { return r.lost() == "credential_expired" })
-		r.give(r.control.JoinToken("n0", time.Hour))
-		r.within(time.Minute, "it goes on", func() bool { return r.write() == "" })
-	})
-}
-
-// A machine whose wall clock is wrong learns the control plane's time, judges its certificate by it, and says so.
-func TestWrongWallClock(t *testing.T) {
-	t.Parallel()
-	for _, wrong := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
-		bubble(t, func(r *rig) {
-			r.control.Life = time.Hour
-			r.clock.jump(wrong)
-			r.up()
-			if skew := r.node.Status().Skew; (skew + wrong).Abs() > time.Second {
-				t.Fatalf("the skew is %v, the clock wrong by %v", skew, wrong)
-			}
-			time.Sleep(2 * time.Hour)
-			if slug := r.write(); slug != "" || r.node.Counts().Rotations < 3 {
-				t.Fatalf("after two hours: %q, %d renewals", slug, r.node.Counts().Rotations)
-			}
-		})
-	}
-}
-
-// A certificate that is not of the node's own key and name is not taken, whoever gave it.
-func TestStrangeCertificates(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(r *rig) {
-		other := ed25519.NewKeyFromSeed(make([]byte, 32))
-		csr, err := x509.CreateCertificateRequest(nil, &x509.CertificateRequest{}, other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ofOther, err := (&authoritytest.Client{Control: r.control, Node: "n0"}).Enroll(t.Context(), r.control.JoinToken("n0", time.Hour), csr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, c := range map[string]engine.Credential{
-			"another key": {Chain: ofOther.Chain, Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))}, "none": {Key: other},
-			"garbage": {Chain: [][]byte{{1, 2, 3}}, Key: other},
-		} {
-			if err := r.disk.Install(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			r.give("")
-			r.start()
-			r.within(time.Second, name, func() bool { return r.lost() == "certificate_unusable" })
-			if _, _, shown := r.node.Certificate(); shown {
-				t.Errorf("%s: it is shown", name)
-			}
-			r.end()
-		}
-		r.give(r.control.JoinToken("n1", time.Hour)) // another node's
-		r.start()
-		time.Sleep(20 * time.Second)
-		if _, _, shown := r.node.Certificate(); shown || r.node.Status().Ready() {
-			t.Error("another node's certificate is taken")
 		}
 	})
 }

@@ -98,16 +98,17 @@ func overtaken(err error) bool { return fault.SlugOf(err) == "answer_older" }
 
 // act does on the disk what the assignment asks for, until only a report is left, or nothing.
 func (n *Node) act(ctx context.Context, told placement.Assignment) (left placement.Act, err error) {
+	if err := n.reread(ctx, told.Tenant); err != nil {
+		return placement.Rest, err
+	}
 	for range maxActs {
 		c := n.state.standing(told.Tenant).copy
 		left = placement.Follow(n.settings.Self.Node(), told, c)
+		if (left == placement.Install || left == placement.ReportCopied) && !provesEmpty(told) {
+			return placement.ReportFailed, nil
+		}
 		if told.Done(left, c) == c {
 			return left, nil
-		}
-		if left == placement.Install {
-			if empty(told).Verify(manifestOf(told)) != nil {
-				return placement.ReportFailed, nil
-			}
 		}
 		if err := n.change(ctx, told, left); err != nil {
 			return placement.Rest, err
@@ -132,6 +133,7 @@ func (n *Node) change(ctx context.Context, told placement.Assignment, act placem
 		return nil
 	})
 	if err != nil {
+		n.state.doubt(told.Tenant)
 		return err
 	}
 	n.state.copied(told.Tenant, kept)
@@ -145,14 +147,35 @@ func (n *Node) change(ctx context.Context, told placement.Assignment, act placem
 func (s *state) fenced(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tenantOf(id).copy.Fenced = true
+	s.tenantOf(id).fencing = true
+}
+
+func (s *state) doubt(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tenantOf(id).doubtful = true
+}
+
+// reread finds out what became of a change whose commit failed: it may be on the disk all the same.
+func (n *Node) reread(ctx context.Context, id string) error {
+	n.state.mu.RLock()
+	doubtful := n.state.tenants[id] != nil && n.state.tenants[id].doubtful
+	n.state.mu.RUnlock()
+	if !doubtful {
+		return nil
+	}
+	kept, err := n.Disk.Change(ctx, id, func(*engine.Kept) error { return nil })
+	if err == nil {
+		n.state.copied(id, kept)
+	}
+	return err
 }
 
 func (s *state) copied(id string, k engine.Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenantOf(id)
-	t.copy = k.Copy
+	t.copy, t.fencing, t.doubtful = k.Copy, false, false
 	if t.seen.Below(k.Seen) {
 		t.seen = k.Seen
 	}
@@ -183,6 +206,9 @@ func empty(told placement.Assignment) placement.Content {
 	return placement.Content{Tenant: told.Tenant, Generation: told.Generation}
 }
 
+// provesEmpty says whether the source's manifest is that of no data, which is all that this node can install (P4).
+func provesEmpty(told placement.Assignment) bool { return empty(told).Verify(manifestOf(told)) == nil }
+
 func manifestOf(told placement.Assignment) placement.Manifest {
 	return placement.Manifest{Root: told.Migration.ManifestRoot, LastSequence: told.Migration.LastSequence}
 }
@@ -197,21 +223,25 @@ func (n *Node) report(ctx context.Context, told placement.Assignment, act placem
 	timed, cancel := context.WithTimeout(ctx, requestTimeout)
 	err := n.say(timed, told, act)
 	cancel()
-	switch fault.KindOf(err) { //nolint:exhaustive // every other kind is a failure
-	case fault.Conflict, fault.NotFound, fault.Forbidden:
-		if err != nil {
-			n.Log.InfoContext(ctx, "a report was not wanted any more", "tenant", told.Tenant, "step", act.String(), "slug", fault.SlugOf(err))
-			n.keeper.heard(ctx, err, sent)
-			return nil
-		}
-	}
 	if err != nil {
 		n.keeper.heard(ctx, err, sent)
+		if unwanted(err) {
+			n.Log.InfoContext(ctx, "a report was not wanted any more", "tenant", told.Tenant, "step", act.String(), "slug", fault.SlugOf(err))
+			err = nil
+		}
 		return err
 	}
 	n.counts.reports.Add(1)
 	n.Log.InfoContext(ctx, "a step of a migration is reported", "tenant", told.Tenant, "migration", told.Migration.ID, "step", act.String())
 	return nil
+}
+
+func unwanted(err error) bool {
+	switch fault.KindOf(err) { //nolint:exhaustive // every other kind is a failure
+	case fault.Conflict, fault.NotFound, fault.Forbidden:
+		return true
+	}
+	return false
 }
 
 func (n *Node) say(ctx context.Context, told placement.Assignment, act placement.Act) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"berth/application/relay"
 	"berth/domain/fault"
 	"berth/ports/authority/authoritytest"
+	"berth/ports/engine"
 	"berth/ports/engine/enginetest"
 	"berth/ports/ids/idstest"
 )
@@ -31,6 +33,8 @@ type rig struct {
 	stop    context.CancelFunc
 	ended   chan error
 	boots   uint64
+	brittle atomic.Bool // changes of copies fail
+	mute    atomic.Bool // the next change of a copy is made, and said to have failed
 
 	mu    sync.Mutex
 	spoil func(method string, back bool) error
@@ -53,7 +57,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 			if r.node != nil {
 				r.end()
 			}
-			time.Sleep(2 * time.Minute) // whatever still sleeps ends
+			pass(2 * time.Minute) // whatever still sleeps ends
 		}()
 		test(r)
 	})
@@ -67,7 +71,7 @@ func (r *rig) start() {
 	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
 		Authority: relay.Authority{r.client, r.client, r.client, r.client, r.client, r.client},
-		Disk:      r.disk, Identity: r.disk, Tokens: r, Place: r.place,
+		Disk:      brittle{r.disk, r}, Identity: r.disk, Tokens: r, Place: r.place,
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -96,7 +100,7 @@ func (r *rig) up() {
 // within waits for something to come true.
 func (r *rig) within(d time.Duration, what string, so func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(d); !so(); pass(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("it is not so within %v that %s: %v", d, what, r.node.Status().Why)
 		}
@@ -171,6 +175,23 @@ func only(method string, back bool) func(string, bool) error {
 		}
 		return nil
 	}
+}
+
+// brittle is a disk of which changes of copies may fail, while everything else goes on.
+type brittle struct {
+	*enginetest.Memory
+	r *rig
+}
+
+func (b brittle) Change(ctx context.Context, tenant string, change func(*engine.Kept) error) (engine.Kept, error) {
+	if b.r.brittle.Load() {
+		return engine.Kept{}, engine.Away(errBroken)
+	}
+	kept, err := b.Memory.Change(ctx, tenant, change)
+	if err == nil && b.r.mute.CompareAndSwap(true, false) {
+		return engine.Kept{}, engine.Away(errBroken)
+	}
+	return kept, err
 }
 
 var errBroken = errors.New("broken on purpose")

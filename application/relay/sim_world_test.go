@@ -82,9 +82,9 @@ func newWorld(t *testing.T, seed uint64, r rules) *world {
 	w := &world{
 		t: t, rand: rand.New(rand.NewPCG(seed, 3)), writer: map[string]*machine{}, first: map[string]time.Time{}, began: time.Now(), seed: seed, rules: r,
 	}
-	counted := terms()
+	counted, speeds := terms(), []float64{0.97, 1, 1.02}
 	if r.noMargin {
-		counted = placement.LeaseTerms{Duration: 12 * time.Second}
+		counted, speeds = placement.LeaseTerms{Duration: terms().Duration}, []float64{0.6, 0.7, 1}
 	}
 	w.control = authoritytest.New(newSimClock(1), terms(), counted)
 	w.control.Life = 3 * time.Minute
@@ -92,7 +92,7 @@ func newWorld(t *testing.T, seed uint64, r rules) *world {
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i)
 		w.control.AddNode(id, 100)
-		m := &machine{w: w, name: id, id: id, clock: newSimClock([]float64{0.97, 1, 1.02}[w.rand.IntN(3)]), disk: enginetest.NewMemory(), place: id}
+		m := &machine{w: w, name: id, id: id, clock: newSimClock(speeds[w.rand.IntN(3)]), disk: enginetest.NewMemory(), place: id}
 		m.token = w.control.JoinToken(id, time.Hour)
 		w.all = append(w.all, m)
 	}
@@ -259,6 +259,9 @@ func (m *machine) cutUntil() time.Time {
 	defer m.w.mu.Unlock()
 	return m.cut
 }
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { <-time.NewTimer(d).C }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -39,15 +39,16 @@ type state struct {
 
 // tenant is one tenant of which something is known. Only those that were told concern the node.
 type tenant struct {
-	told    *placement.Assignment // nil where the node has no part in it
-	seen    engine.Seen
-	held    placement.Held
-	view    *authorization.View
-	copy    placement.Copy
-	refresh time.Duration // when the snapshot is to be taken anew
-	stale   bool          // it is to be taken anew at once
-	pending int64         // the placement version of which a report was taken
-	failed  error         // what went wrong last; for people
+	told     *placement.Assignment // nil where the node has no part in it
+	seen     engine.Seen
+	held     placement.Held
+	view     *authorization.View
+	copy     placement.Copy // as it is on the disk
+	fencing  bool           // its fence is on the way to the disk
+	doubtful bool           // a change of the copy failed, and may be on the disk all the same
+	refresh  time.Duration  // when the snapshot is to be taken anew
+	stale    bool           // it is to be taken anew at once
+	failed   error          // what went wrong last; for people
 }
 
 func newState(s Settings, c clock.Clock) *state {
@@ -64,8 +65,10 @@ func (s *state) read() placement.Clocks {
 }
 
 func (s *state) warrant(t *tenant) placement.Warrant {
+	c := t.copy
+	c.Fenced = c.Fenced || t.fencing
 	return placement.Warrant{
-		Self: s.settings.Self.Node(), Held: t.held, Granted: s.granted, Copy: t.copy, Bound: s.settings.Bound,
+		Self: s.settings.Self.Node(), Held: t.held, Granted: s.granted, Copy: c, Bound: s.settings.Bound,
 	}
 }
 

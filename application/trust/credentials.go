@@ -33,7 +33,11 @@ func credentialRecords(all []*identity.Credential) []identity.CredentialRecord {
 }
 
 func (w *work) credentials(ctx context.Context, node string) (*identity.Credentials, error) {
-	all, err := w.Credentials.OfNode(ctx, node)
+	return credentialsOf(ctx, w.Roles, node)
+}
+
+func credentialsOf(ctx context.Context, r *store.Roles, node string) (*identity.Credentials, error) {
+	all, err := r.Credentials.OfNode(ctx, node)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ type EnrollRequest struct {
 // Enroll spends a join token for the key of a request and admits a certificate for it as prepared; its first use makes it
 // current (I5). The certificate names what the node's record says, whatever the request may say. A token works for one
 // key: of several that come with it one is enrolled, and that key may come again within the token's life, so that a lost
-// answer locks nobody out. What is refused leaves the token unspent, and so does an authority that is away.
+// answer locks nobody out, until a certificate that the token let in is used or revoked. What is refused leaves the token
+// unspent, and so does an authority that is away.
 //
 // Faults: those of identity.ReadCertificateRequest; Invalid join_token_malformed; Unauthenticated join_token_unknown
 // (that of a retired node, too), join_token_used, join_token_expired; Exhausted credentials_too_many; Unavailable
@@ -61,7 +62,7 @@ func (t *Trust) Enroll(ctx context.Context, in EnrollRequest) (Enrolled, error) 
 		if err := w.spend(ctx, joining); err != nil {
 			return err
 		}
-		out, err = t.admitSigned(ctx, w, signed, "join-token/"+joining.secret.Record().ID)
+		out, err = t.admitSigned(ctx, w, signed, joining.admits())
 		return err
 	})
 	if err != nil {
@@ -94,8 +95,19 @@ func (t *Trust) join(ctx context.Context, r *store.Roles, key string, by [32]byt
 	if fault.SlugOf(err) == "node_retired" {
 		return joining{}, identity.JoinToken.Unknown()
 	}
-	return joining{id: id, secret: secret, first: secret.Record() != before}, err
+	out := joining{id: id, secret: secret, first: secret.Record() != before}
+	if err != nil || out.first {
+		return out, err
+	}
+	set, err := credentialsOf(ctx, r, before.Subject)
+	if err == nil && !set.Unclaimed(out.admits()) {
+		err = identity.JoinToken.Used()
+	}
+	return out, err
 }
+
+// admits names the token as what let a certificate in.
+func (j joining) admits() string { return "join-token/" + j.secret.Record().ID }
 
 func (w *work) spend(ctx context.Context, j joining) error {
 	if !j.first {

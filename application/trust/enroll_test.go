@@ -255,6 +255,34 @@ func TestEnrollAgain(t *testing.T) {
 	}
 }
 
+// Once a certificate that a token let in was used or revoked, its answer was not lost: the key gets no other by that token,
+// or whoever stole key and token would enrol again after the revocation.
+func TestEnrollAgainAfterUse(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]func(*enrolment, string){
+		"used": func(e *enrolment, fp string) {
+			_, _, err := e.use("n3", fp)
+			e.must(err)
+		},
+		"revoked": func(e *enrolment, fp string) {
+			_, err := e.RevokeCredential(e.ctx, trust.RevokeCredentialRequest{Actor: alice, Node: "n3", Fingerprint: fp})
+			e.must(err)
+		},
+	} {
+		e := newEnrolment(t)
+		e.node("n3")
+		token := e.joinToken("n3").Clear
+		out, err := e.enroll(token, "mine")
+		e.must(err)
+		end(e, out.Fingerprint)
+		e.hints.took()
+		before := e.dump()
+		_, err = e.enroll(token, "mine")
+		e.refused(err, fault.Unauthenticated, "join_token_used")
+		e.untouched(before, what)
+	}
+}
+
 // A token that is unknown, over, of a retired node or not even one, and a request that asks for more than a certificate
 // for its key, are refused: nothing changes, the authority signs nothing, and the token works afterwards.
 func TestEnrollRefused(t *testing.T) {

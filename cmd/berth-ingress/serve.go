@@ -71,16 +71,7 @@ func serveAll(ctx context.Context, p *ingress.Process, page *page) error {
 	signal.Notify(hangUp, syscall.SIGHUP)
 	defer signal.Stop(hangUp)
 	reload := make(chan struct{}, 1)
-	metrics.Go(func() {
-		for {
-			select {
-			case <-watching.Done():
-				return
-			case <-hangUp:
-				reload <- struct{}{}
-			}
-		}
-	})
+	metrics.Go(func() { passOn(watching, hangUp, reload) })
 	err := p.Run(serving, reload)
 	rest()
 	metrics.Wait()
@@ -88,4 +79,20 @@ func serveAll(ctx context.Context, p *ingress.Process, page *page) error {
 		err = errors.Join(err, cause)
 	}
 	return err
+}
+
+// passOn asks for a reload at each signal, until the context ends. One that was asked for and has not begun is enough for
+// all: whoever reads anew may be busy, or gone already.
+func passOn(ctx context.Context, signals <-chan os.Signal, reload chan<- struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		}
+		select {
+		case reload <- struct{}{}:
+		default:
+		}
+	}
 }

@@ -41,7 +41,7 @@ type undone struct{ error }
 func (u undone) Unwrap() error { return u.error }
 
 // errNotAsItMust is a check's own answer, which was printed before.
-var errNotAsItMust = errors.New("not all is as it must be") //nolint:gochecknoglobals // an immutable value
+var errNotAsItMust = errors.New("not all is as it must be")
 
 // exitCode says what went wrong, and what to do about it, and returns the code that scripts see.
 func exitCode(w io.Writer, err error) int {

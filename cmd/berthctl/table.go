@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"berth/adapters/ingress/proof"
@@ -45,7 +46,7 @@ func (s streams) table(report proof.Report) {
 	for _, r := range report.Probes {
 		at := row{r.Listener, r.Kind}
 		if rows[at] == nil {
-			rows[at] = map[proof.Verdict]int{}
+			rows[at] = make(map[proof.Verdict]int)
 		}
 		rows[at][r.Verdict]++
 	}
@@ -70,7 +71,7 @@ func (s streams) reasons(report proof.Report) {
 	for _, r := range report.Probes {
 		switch r.Verdict {
 		case proof.Failed:
-			fmt.Fprintf(s.out, "\nFAILED %s\n  tries  %s\n  must   %s\n  saw    %s\n", r.ID, r.Tries, join(r.Must), r.Saw)
+			fmt.Fprintf(s.out, "\nFAILED %s\n  tries  %s\n  must   %s\n  saw    %s\n", r.ID, r.Tries, strings.Join(r.Must, "; or "), r.Saw)
 		case proof.NotProven:
 			whys[r.Why]++
 		case proof.Proven:
@@ -79,17 +80,6 @@ func (s streams) reasons(report proof.Report) {
 	for _, why := range slices.Sorted(maps.Keys(whys)) {
 		fmt.Fprintf(s.out, "\nNOT PROVEN %d: %s\n", whys[why], why)
 	}
-}
-
-func join(must []string) string {
-	out := ""
-	for i, m := range must {
-		if i > 0 {
-			out += "; or "
-		}
-		out += m
-	}
-	return out
 }
 
 func sentence(report proof.Report) string {

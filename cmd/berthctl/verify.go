@@ -92,7 +92,7 @@ func (s streams) try(ctx context.Context, t *target, cast *proof.Cast, only *reg
 
 // targets are the addresses that were tried, for the report.
 func targets(site *proof.Site) map[proof.Listener]string {
-	out := map[proof.Listener]string{}
+	out := make(map[proof.Listener]string)
 	for l, e := range map[proof.Listener]*proof.Endpoint{
 		proof.OnIngress: site.Ingress, proof.OnInternal: site.Internal, proof.OnAPI: site.API, proof.OnEnroll: site.Enroll, proof.OnMetrics: site.Metrics,
 	} {

@@ -97,6 +97,15 @@ func (s *Credentials) Admit(a Admission, now time.Time) (added *Credential, err 
 	return RestoreCredential(record), nil
 }
 
+// Unclaimed tells whether every certificate that something let in still waits for its first use. Only then can the answer
+// that brought it be one that was lost: once a certificate was used, superseded or revoked, its key gets no other by what
+// let it in, or a key that was stolen would outlive its revocation.
+func (s *Credentials) Unclaimed(admittedBy string) bool {
+	return !slices.ContainsFunc(s.all, func(c *Credential) bool {
+		return c.record.AdmittedBy == admittedBy && c.record.State != CredentialPrepared
+	})
+}
+
 func (s *Credentials) prepared(now time.Time) int {
 	n := 0
 	for _, c := range s.all {

@@ -75,7 +75,7 @@ func (s *OneTimeSecret) Record() OneTimeSecretRecord { return s.record }
 func (s *OneTimeSecret) Spend(now time.Time) error {
 	switch {
 	case !s.record.UsedAt.IsZero():
-		return s.record.Purpose.refuse("used", "it was used already")
+		return s.record.Purpose.Used()
 	case !now.Before(s.record.ExpiresAt):
 		return s.record.Purpose.refuse("expired", "it has expired")
 	}
@@ -102,6 +102,9 @@ func (s *OneTimeSecret) SpendBy(now time.Time, key [32]byte) error {
 
 // Unknown is the refusal of a secret that nothing is stored for: Unauthenticated pairing_code_unknown and so on.
 func (p SecretPurpose) Unknown() error { return p.refuse("unknown", "it is not known") }
+
+// Used is the refusal of a secret that was used already: Unauthenticated pairing_code_used and so on.
+func (p SecretPurpose) Used() error { return p.refuse("used", "it was used already") }
 
 func (p SecretPurpose) refuse(how, detail string) *fault.Error {
 	return fault.New(fault.Unauthenticated, string(p)+"_"+how, "the secret cannot be used: %s", detail).

@@ -4,7 +4,7 @@ package placement
 func (n *simNode) follow(p *simProc) {
 	view, c := p.view, n.seen(p)
 	act := Follow(n.id, view, c)
-	switch act { //nolint:exhaustive // the others change the copy
+	switch act {
 	case Rest, ReportPrepared:
 	case ReportQuiesced:
 		content := n.data

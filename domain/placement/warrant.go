@@ -59,7 +59,9 @@ func (g Granted) Alive(now time.Duration) bool { return g.For > 0 && now-g.SentA
 // Outlives says whether, at the instant now, every lease is over that another process of the node can hold, which beats no
 // more since another registered at the instant given: also by a clock that runs at half of this one's speed. A process on a
 // copy of the node's disk is nothing that generation, stamp and fence could tell apart (P10).
-func (g Granted) Outlives(registered, now time.Duration) bool { return g.For > 0 && now-registered > 2*g.For }
+func (g Granted) Outlives(registered, now time.Duration) bool {
+	return g.For > 0 && now-registered > 2*g.For
+}
 
 // Copy is a tenant's copy on disk (P16).
 type Copy struct {

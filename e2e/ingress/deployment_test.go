@@ -62,9 +62,11 @@ func prepare(tb testing.TB) *deployment {
 	d.own = d.serverCertificate()
 	writeCertificate(tb, d.path("client.crt"), d.path("client.key"), d.own)
 	writeCertificate(tb, d.path("tls.crt"), d.path("tls.key"), d.serverCertificate())
+	writeCertificate(tb, d.path("front.crt"), d.path("front.key"), d.serverCertificate())
 	d.write("ca.pem", encode(d.anchor.Certificate.Raw))
 	d.write("bootstrap", harness.Bootstrap)
-	d.writeSecrets(nil, d.secret)
+	d.write("secrets.json", secretsText(nil, d.secret))
+	d.write("signing.json", secretsText(nil, d.secret))
 	return d
 }
 
@@ -81,14 +83,8 @@ func (d *deployment) write(name, text string) {
 	must(d.tb, os.WriteFile(d.path(name), []byte(text), 0o600))
 }
 
-// writeSecrets writes one file for both sides, the first secret of which signs.
-func (d *deployment) writeSecrets(retired []string, secrets ...identity.IngressSecret) {
-	d.tb.Helper()
-	d.write("secrets.json", secretsText(retired, secrets...))
-}
-
+// secretsText is a file of secrets, the first of which signs.
 func secretsText(retired []string, secrets ...identity.IngressSecret) string {
-	type entry struct{ ID, Key string }
 	list := []map[string]string{}
 	for _, s := range secrets {
 		list = append(list, map[string]string{"id": s.ID, "key": base64.StdEncoding.EncodeToString(s.Key)})
@@ -162,9 +158,9 @@ func settings(in string) map[string]string {
 // ingressSettings are the ingress' own.
 func ingressSettings(in string) map[string]string {
 	return map[string]string{
-		"BERTH_INGRESS_CERT_FILE": in + "/tls.crt", "BERTH_INGRESS_KEY_FILE": in + "/tls.key", "BERTH_INGRESS_TRUST_DOMAIN": trustDomain,
+		"BERTH_INGRESS_CERT_FILE": in + "/front.crt", "BERTH_INGRESS_KEY_FILE": in + "/front.key", "BERTH_INGRESS_TRUST_DOMAIN": trustDomain,
 		"BERTH_INGRESS_TRUST_BUNDLE_FILE": in + "/bundle.pem", "BERTH_INGRESS_TRUST_BUNDLE_REFRESH": "0s",
-		"BERTH_INGRESS_SECRETS_FILE": in + "/secrets.json", "BERTH_INGRESS_NODE_RATE": "100000", "BERTH_INGRESS_NODE_BURST": "100000",
+		"BERTH_INGRESS_SECRETS_FILE": in + "/signing.json", "BERTH_INGRESS_NODE_RATE": "100000", "BERTH_INGRESS_NODE_BURST": "100000",
 		"BERTH_INGRESS_MAX_CONNECTIONS_PER_NODE": "60", "BERTH_INGRESS_ACCESS_LOG": "refused", "BERTH_INGRESS_STOP_GRACE": "2s",
 	}
 }

@@ -2,9 +2,11 @@ package ingress_test
 
 import (
 	"bytes"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,8 +21,7 @@ import (
 type program interface {
 	signal(syscall.Signal)
 	output() string
-	stop() // as an operator would
-	restart()
+	revive() // after it was killed
 }
 
 // child is a binary as a process of this machine.
@@ -92,7 +93,11 @@ func (c *child) stop() {
 	}
 }
 
-func (c *child) restart() { c.stop(); c.start() }
+func (c *child) revive() {
+	c.tb.Helper()
+	_ = c.cmd.Wait() // it was killed, and says so
+	c.start()
+}
 
 // contained is a binary in a container of the image that is shipped.
 type contained struct {
@@ -113,10 +118,14 @@ func contain(tb testing.TB, image func() (string, error), spec lab.Spec) *contai
 	return &contained{tb, lab.Launch(tb, spec)}
 }
 
-func (c *contained) signal(s syscall.Signal) { c.container.Signal(s.String()) }
+func (c *contained) signal(s syscall.Signal) { c.container.Signal(strconv.Itoa(int(s))) }
 func (c *contained) output() string          { return c.container.Logs() }
-func (c *contained) stop()                   { c.container.Stop() }
-func (c *contained) restart()                { c.container.Stop(); c.container.Start() }
+
+func (c *contained) revive() {
+	c.tb.Helper()
+	within(c.tb, "it has ended", c, func() bool { state, _ := c.container.State(); return state == "exited" })
+	c.container.Start()
+}
 
 func tail(text string) string { return text[max(0, len(text)-4000):] }
 
@@ -155,12 +164,9 @@ func within(tb testing.TB, what string, p program, ok func() bool) {
 	}
 }
 
-// unset takes the names that begin with a prefix from an environment, and puts others in.
+// with is an environment with more in it, each name=value.
 func with(env map[string]string, more ...string) map[string]string {
-	out := map[string]string{}
-	for name, value := range env {
-		out[name] = value
-	}
+	out := maps.Clone(env)
 	for _, m := range more {
 		name, value, _ := strings.Cut(m, "=")
 		out[name] = value

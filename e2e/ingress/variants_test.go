@@ -2,6 +2,7 @@ package ingress_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,8 +18,15 @@ import (
 func overSocket(tb testing.TB, more ...string) *deployment {
 	tb.Helper()
 	d := prepare(tb)
-	d.processes("unix:"+d.path("internal.sock"), &proof.Endpoint{Network: "unix", Address: d.path("internal.sock")}, nil, more)
+	d.overSocket(more...)
+	d.ingressReady()
 	return d
+}
+
+func (d *deployment) overSocket(more ...string) {
+	d.tb.Helper()
+	socket := d.path("internal.sock")
+	d.processes("unix:"+socket, &proof.Endpoint{Network: "unix", Address: socket}, nil, more)
 }
 
 // overPins are two processes with TLS between them, by pinned keys.
@@ -31,6 +39,7 @@ func overPins(tb testing.TB, more ...string) *deployment {
 	d.processes(at, internal, map[string]string{
 		"BERTH_INTERNAL_TLS_CERT_FILE": d.path("tls.crt"), "BERTH_INTERNAL_TLS_KEY_FILE": d.path("tls.key"), "BERTH_INTERNAL_CLIENT_PINS": pin(d.own),
 	}, more)
+	d.ingressReady()
 	return d
 }
 
@@ -38,9 +47,7 @@ func (d *deployment) processes(listen string, internal *proof.Endpoint, more map
 	d.tb.Helper()
 	at := free(d.tb, 5)
 	env := settings(d.dir)
-	for name, value := range more {
-		env[name] = value
-	}
+	maps.Copy(env, more)
 	env["BERTH_DATABASE_URL"], env["BERTH_INTERNAL_LISTEN"] = "sqlite:"+d.path("control.db"), listen
 	env["BERTH_LISTEN"], env["BERTH_ENROLL_LISTEN"], env["BERTH_METRICS_LISTEN"] = at[0], at[1], at[2]
 	d.site.API, d.site.Enroll, d.site.Metrics, d.site.Ingress = d.endpoint(at[0]), d.endpoint(at[1]), d.endpoint(at[2]), d.endpoint(at[3])
@@ -48,8 +55,16 @@ func (d *deployment) processes(listen string, internal *proof.Endpoint, more map
 	d.berthd = []program{spawn(d.tb, "berthd", with(env, extra...))}
 	d.ready()
 	d.writeBundle()
-	d.ingress = spawn(d.tb, "berth-ingress", with(d.ingressEnv(), append(extra, "BERTH_INGRESS_LISTEN="+at[3], "BERTH_INGRESS_METRICS_LISTEN="+at[4])...))
-	d.ingressReady()
+	d.ingress = spawn(d.tb, "berth-ingress", with(d.ingressEnv(), "BERTH_INGRESS_LISTEN="+at[3], "BERTH_INGRESS_METRICS_LISTEN="+at[4]))
+}
+
+// anotherIngress is one more before the same control plane, with settings of its own.
+func (d *deployment) anotherIngress(tb testing.TB, more ...string) *proof.Endpoint {
+	tb.Helper()
+	at := free(tb, 1)[0]
+	p := spawn(tb, "berth-ingress", with(d.ingressEnv(), append(more, "BERTH_INGRESS_LISTEN="+at, "BERTH_INGRESS_METRICS_LISTEN=off")...))
+	within(tb, "the ingress listens", p, func() bool { return dials(at) })
+	return d.endpoint(at)
 }
 
 // ingressEnv is what another ingress of the same processes needs, but for its listeners.

@@ -79,8 +79,27 @@ func (i *Identity) write(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
+// unfinished begins the names of files that are being written.
+const unfinished = ".new-"
+
+// sweep removes the files of writes that never ended.
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), unfinished) {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func replace(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // of mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*") // of mode 0600
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,13 @@ const (
 	remembered = 32
 )
 
-// Open opens the directory, making it (0700) where it is not there.
+// Open opens the directory, making it (0700) where it is not there. What a process that was killed left half written is
+// removed: it may hold a key that is in use.
 func Open(dir string) (*Identity, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, engine.Away(err)
+	}
+	if err := sweep(dir); err != nil {
 		return nil, engine.Away(err)
 	}
 	return &Identity{filepath.Clean(dir)}, nil

@@ -54,6 +54,25 @@ func must(tb testing.TB, err error) {
 	}
 }
 
+// What a process that was killed had half written, a key in it, is gone once the next one opens the directory; nothing else is.
+func TestUnfinishedFilesAreRemoved(t *testing.T) {
+	t.Parallel()
+	dir := full(t)
+	must(t, os.WriteFile(filepath.Join(dir, ".new-1234"), []byte("half a key"), 0o600))
+	i := open(t, dir)
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("left behind are %v", left)
+	}
+	if _, ok, err := i.Current(t.Context()); err != nil || !ok {
+		t.Errorf("the certificate: %v %v", ok, err)
+	}
+	if _, ok, err := i.Prepared(t.Context()); err != nil || !ok {
+		t.Errorf("the prepared key: %v %v", ok, err)
+	}
+}
+
 // Nobody but the node's user can read any of it, and nothing temporary is left behind.
 func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()

@@ -80,10 +80,15 @@ func (c *Cast) Fill(ctx context.Context, s *Site) error {
 		count++
 		role := fmt.Sprintf("spare-%d", count)
 		c.mu.Unlock()
-		m, g, err := c.enrol(ctx, role)
-		return m, func(ctx context.Context) error { return c.revoke(ctx, g) }, err
+		return c.Enrol(ctx, role)
 	}
 	return nil
+}
+
+// Enrol makes one more node, and gives what revokes its certificate.
+func (c *Cast) Enrol(ctx context.Context, role string) (Member, func(context.Context) error, error) {
+	m, g, err := c.enrol(ctx, role)
+	return m, func(ctx context.Context) error { return c.revoke(ctx, g) }, err
 }
 
 // end makes those whose certificates are not in force any more, each in another way.

@@ -63,7 +63,7 @@ func (s *Site) asks(ctx context.Context, how ...dialing) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	_, o, err := s.ask(ctx, e, e.get(assignments(s.First.ID)).String(), how...)
+	o, err := s.ask(ctx, e, e.get(assignments(s.First.ID)).String(), how...)
 	return o, err
 }
 
@@ -72,7 +72,7 @@ func (s *Site) asksFor(ctx context.Context, target string, as Member) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
-	_, o, err := s.ask(ctx, e, e.get(target).String(), showing(as.Certificate))
+	o, err := s.ask(ctx, e, e.get(target).String(), showing(as.Certificate))
 	return o, err
 }
 
@@ -114,7 +114,7 @@ func tryPlain(ctx context.Context, s *Site) (Outcome, error) {
 	}
 	plain := *e
 	plain.TLS = false
-	_, o, err := s.ask(ctx, &plain, e.get(assignments(s.First.ID)).String())
+	o, err := s.ask(ctx, &plain, e.get(assignments(s.First.ID)).String())
 	return o, err
 }
 

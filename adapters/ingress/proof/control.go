@@ -17,7 +17,7 @@ func controls(when string) []Probe {
 				if err != nil {
 					return Outcome{}, err
 				}
-				_, o, err := s.ask(ctx, e, make(e, s), how(s)...)
+				o, err := s.ask(ctx, e, make(e, s), how(s)...)
 				return o, err
 			},
 		})

@@ -62,7 +62,7 @@ func (f framing) atIngress(ctx context.Context, s *Site) (Outcome, error) {
 		return Outcome{}, err
 	}
 	raw := f.make(e.post(poll(s.First.ID), pollBody), e.get(assignments(s.Second.ID)).String())
-	_, o, err := s.ask(ctx, e, raw, showing(s.First.Certificate))
+	o, err := s.ask(ctx, e, raw, showing(s.First.Certificate))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -74,13 +74,13 @@ func (f framing) atIngress(ctx context.Context, s *Site) (Outcome, error) {
 }
 
 func (f framing) at(l Listener) func(context.Context, *Site) (Outcome, error) {
-	target := map[Listener]string{OnInternal: poll("n1"), OnAPI: "/api/v1/regions", OnEnroll: "/enroll/v1/nodes"}[l]
+	target := map[Listener]string{OnInternal: poll("n1"), OnAPI: "/api/v1/regions", OnEnroll: "/enroll/v1/nodes"}[l] //nolint:exhaustive // where it is tried
 	return func(ctx context.Context, s *Site) (Outcome, error) {
 		e, err := s.endpoint(l)
 		if err != nil {
 			return Outcome{}, err
 		}
-		_, o, err := s.ask(ctx, e, f.make(e.post(target, pollBody), e.get(target).String()))
+		o, err := s.ask(ctx, e, f.make(e.post(target, pollBody), e.get(target).String()))
 		return o, err
 	}
 }
@@ -91,16 +91,16 @@ func (s *Site) canary(ctx context.Context, e *Endpoint) (Outcome, error) {
 	if w == nil {
 		return Outcome{Way: Disturbed, Note: o.String()}, err
 	}
-	defer w.Close() //nolint:errcheck // nothing is lost with it
+	defer w.Close()
 	in := bufio.NewReader(w)
 	for range 4 {
 		w.patient(s.patience())
 		if _, err := w.Write([]byte(e.get(assignments(s.Second.ID)).String())); err != nil {
-			return Outcome{Way: Disturbed}, nil //nolint:nilerr // that it can not ask is what was to be found out
+			return Outcome{Way: Disturbed}, nil
 		}
 		a, err := read(in)
 		if err != nil || a.status != 200 {
-			return Outcome{Way: Disturbed, Status: a.status, Slug: a.slug}, nil //nolint:nilerr // as above
+			return Outcome{Way: Disturbed, Status: a.status, Slug: a.slug}, nil
 		}
 	}
 	return Outcome{Way: Held}, nil

@@ -66,7 +66,7 @@ func (h spoof) at(node func(*Site) string) func(context.Context, *Site) (Outcome
 		} else {
 			d = d.with(lines...)
 		}
-		_, o, err := s.ask(ctx, e, d.String(), showing(s.First.Certificate))
+		o, err := s.ask(ctx, e, d.String(), showing(s.First.Certificate))
 		return o, err
 	}
 }

@@ -42,14 +42,13 @@ func (h heard) outcome() Outcome {
 }
 
 // ask connects, writes bytes as they are and hears what comes back.
-func (s *Site) ask(ctx context.Context, e *Endpoint, raw string, how ...dialing) (heard, Outcome, error) {
+func (s *Site) ask(ctx context.Context, e *Endpoint, raw string, how ...dialing) (Outcome, error) {
 	w, o, err := s.dial(ctx, e, how...)
 	if w == nil {
-		return heard{end: o.Way}, o, err
+		return o, err
 	}
-	defer w.Close() //nolint:errcheck // nothing is lost with it
-	h := s.talk(ctx, w, raw)
-	return h, h.outcome(), nil
+	defer w.Close()
+	return s.talk(ctx, w, raw).outcome(), nil
 }
 
 // talk writes while it hears: who is refused early may never get rid of all of it.
@@ -104,7 +103,7 @@ func read(in *bufio.Reader) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	defer resp.Body.Close()                                       //nolint:errcheck // read already
+	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // until the connection ends, where no length is given
 	if err != nil {
 		return answer{}, err

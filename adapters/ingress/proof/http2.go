@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -70,50 +69,57 @@ func (x *stream) data(id uint32, end bool, body string) {
 	_ = x.framer.WriteData(id, end, []byte(body))
 }
 
+// reading is a stream's answer as far as it has come.
+type reading struct {
+	id     uint32
+	status int
+	kind   string
+	body   []byte
+}
+
 // hear reads until a stream is answered, reset, or ended with its connection.
 func (x *stream) hear(id uint32) Outcome {
-	var status int
-	var kind string
-	var body []byte
+	r := reading{id: id}
 	for {
 		frame, err := x.framer.ReadFrame()
 		if err != nil {
 			return ended(err)
 		}
-		switch f := frame.(type) {
-		case *http2.MetaHeadersFrame:
-			if f.StreamID != id {
-				continue
-			}
-			status, kind = statusOf(f)
-			if f.StreamEnded() {
-				return Outcome{Way: Answered, Status: status}
-			}
-		case *http2.DataFrame:
-			if f.StreamID != id {
-				continue
-			}
-			body = append(body, f.Data()...)
-			if f.StreamEnded() {
-				return Outcome{Way: Answered, Status: status, Slug: slugOf(kind, body)}
-			}
-		case *http2.RSTStreamFrame:
-			if f.StreamID == id && status == 0 {
-				return Outcome{Way: Reset, Note: f.ErrCode.String()}
-			}
-			if f.StreamID == id {
-				return Outcome{Way: Answered, Status: status, Slug: slugOf(kind, body)}
-			}
-		case *http2.GoAwayFrame:
-			if f.ErrCode != http2.ErrCodeNo {
-				return Outcome{Way: Closed, Note: f.ErrCode.String()}
-			}
-		case *http2.SettingsFrame:
-			if !f.IsAck() {
-				_ = x.framer.WriteSettingsAck()
-			}
+		if s, ok := frame.(*http2.SettingsFrame); ok && !s.IsAck() {
+			_ = x.framer.WriteSettingsAck() // a failed write shows in what is read
+		}
+		if g, ok := frame.(*http2.GoAwayFrame); ok && g.ErrCode != http2.ErrCodeNo {
+			return Outcome{Way: Closed, Note: g.ErrCode.String()}
+		}
+		if frame.Header().StreamID != id {
+			continue
+		}
+		if o, done := r.take(frame); done {
+			return o
 		}
 	}
+}
+
+// take takes one frame of the stream.
+func (r *reading) take(frame http2.Frame) (o Outcome, done bool) {
+	switch f := frame.(type) {
+	case *http2.MetaHeadersFrame:
+		r.status, r.kind = statusOf(f)
+		return r.outcome(), f.StreamEnded()
+	case *http2.DataFrame:
+		r.body = append(r.body, f.Data()...)
+		return r.outcome(), f.StreamEnded()
+	case *http2.RSTStreamFrame:
+		if r.status == 0 {
+			return Outcome{Way: Reset, Note: f.ErrCode.String()}, true
+		}
+		return r.outcome(), true
+	}
+	return Outcome{}, false
+}
+
+func (r *reading) outcome() Outcome {
+	return Outcome{Way: Answered, Status: r.status, Slug: slugOf(r.kind, r.body)}
 }
 
 func ended(err error) Outcome {
@@ -170,7 +176,7 @@ func tryNegotiated(ctx context.Context, s *Site) (Outcome, error) {
 	if x == nil {
 		return o, err
 	}
-	defer x.Close() //nolint:errcheck // nothing is lost with it
+	defer x.Close()
 	x.headers(1, true, fieldsOf(e, "GET", assignments(s.First.ID))...)
 	return x.hear(1), nil
 }
@@ -180,7 +186,7 @@ func fieldsOf(e *Endpoint, method, path string) []field {
 }
 
 func (o oddity) probe(l Listener) Probe {
-	path := map[Listener]string{OnAPI: "/api/v1/nodes", OnEnroll: "/enroll/v1/nodes", OnInternal: "/internal/v1/peers"}[l]
+	path := map[Listener]string{OnAPI: "/api/v1/nodes", OnEnroll: "/enroll/v1/nodes", OnInternal: "/internal/v1/peers"}[l] //nolint:exhaustive // where it is tried
 	return Probe{
 		ID: identify(l, KindHTTP2, o.what), Kind: KindHTTP2, Listener: l, Tries: o.tries,
 		Must: append([]Expect{{Way: Unspoken}, {Way: Unreached}, {Way: Handshake}}, o.must...),
@@ -193,10 +199,10 @@ func (o oddity) probe(l Listener) Probe {
 			if x == nil {
 				return seen, err
 			}
-			defer x.Close() //nolint:errcheck // nothing is lost with it
+			defer x.Close()
 			stop := context.AfterFunc(ctx, func() { _ = x.Close() })
 			defer stop()
-			x.patient(min(s.patience(), 5*time.Second))
+			x.patient(s.patience())
 			return x.hear(o.send(x, fieldsOf(e, "GET", path))), nil
 		},
 	}

@@ -51,7 +51,7 @@ func trailerProbe() Probe {
 				return Outcome{}, err
 			}
 			d.body = fmt.Sprintf("%x\r\n%s\r\n0\r\n%s: %s\r\n\r\n", len(pollBody), pollBody, own, value)
-			_, o, err := s.ask(ctx, e, d.String(), showing(s.First.Certificate))
+			o, err := s.ask(ctx, e, d.String(), showing(s.First.Certificate))
 			return o, err
 		},
 	}

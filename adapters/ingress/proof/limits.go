@@ -22,7 +22,7 @@ func limitProbes() []Probe {
 	}
 	for _, l := range []Listener{OnIngress, OnAPI, OnEnroll} {
 		out = append(out, slowly(l, "slow-body", "a body that never comes", func(e *Endpoint, s *Site) string {
-			at := map[Listener]string{OnIngress: poll(s.First.ID), OnAPI: "/v1/devices", OnEnroll: "/enroll/v1/nodes"}
+			at := map[Listener]string{OnIngress: poll(s.First.ID), OnAPI: "/v1/devices", OnEnroll: "/enroll/v1/nodes"} //nolint:exhaustive // where it is tried
 			d := e.post(at[l], pollBody)
 			d.body = "{"
 			return d.String()
@@ -74,7 +74,7 @@ func (h weight) probe(l Listener) Probe {
 			}
 			patient := *s
 			patient.Patience = s.slow() // a body that was announced may be waited for, within bounds
-			_, o, err := patient.ask(ctx, e, h.make(e, s), showingAt(l, s)...)
+			o, err := patient.ask(ctx, e, h.make(e, s), showingAt(l, s)...)
 			return o, err
 		},
 	}
@@ -100,7 +100,7 @@ func slowly(l Listener, what, tries string, make func(*Endpoint, *Site) string) 
 			}
 			patient := *s
 			patient.Patience = s.slow()
-			_, o, err := patient.ask(ctx, e, make(e, s), showingAt(l, s)...)
+			o, err := patient.ask(ctx, e, make(e, s), showingAt(l, s)...)
 			return o, err
 		},
 	}
@@ -123,7 +123,7 @@ func crowd(ctx context.Context, s *Site) (Outcome, error) {
 			return Outcome{}, err
 		}
 		if w != nil {
-			defer w.Close() //nolint:errcheck // nothing is lost with it
+			defer w.Close()
 			open = append(open, w)
 		}
 	}

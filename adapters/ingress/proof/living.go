@@ -16,7 +16,7 @@ func remembering(cache tls.ClientSessionCache) dialing {
 func (s *Site) again(ctx context.Context, e *Endpoint, as Member, between func() error) (resumed bool, last Outcome, err error) {
 	cache := tls.NewLRUClientSessionCache(4)
 	request := e.get(assignments(as.ID)).String()
-	if _, first, err := s.ask(ctx, e, request, showing(as.Certificate), remembering(cache)); err != nil || first.Status != 200 {
+	if first, err := s.ask(ctx, e, request, showing(as.Certificate), remembering(cache)); err != nil || first.Status != 200 {
 		return false, first, orElse(err, trouble("the first connection led to: %s", first))
 	}
 	if err := between(); err != nil {
@@ -26,7 +26,7 @@ func (s *Site) again(ctx context.Context, e *Endpoint, as Member, between func()
 	if w == nil {
 		return false, o, err
 	}
-	defer w.Close() //nolint:errcheck // nothing is lost with it
+	defer w.Close()
 	return w.resumed, s.talk(ctx, w, request).outcome(), nil
 }
 
@@ -92,7 +92,7 @@ func tryRevokedLater(ctx context.Context, s *Site) (Outcome, error) {
 	if w == nil {
 		return o, orElse(err, trouble("no connection: %s", o))
 	}
-	defer w.Close() //nolint:errcheck // nothing is lost with it
+	defer w.Close()
 	request := e.get(assignments(m.ID)).String()
 	if first := s.talk(ctx, w, request); first.outcome().Status != 200 || !first.open {
 		return Outcome{}, trouble("the first request led to: %s, and the connection stayed open: %t", first.outcome(), first.open)
@@ -115,7 +115,7 @@ func tryRevokedWaiting(ctx context.Context, s *Site) (Outcome, error) {
 	if w == nil {
 		return o, orElse(err, trouble("no connection: %s", o))
 	}
-	defer w.Close() //nolint:errcheck // nothing is lost with it
+	defer w.Close()
 	if first := s.talk(ctx, w, e.get(assignments(m.ID)).String()).outcome(); first.Status != 200 {
 		return Outcome{}, trouble("the first request led to: %s", first)
 	}

@@ -160,7 +160,7 @@ func frameOddities() []oddity {
 			_ = x.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: bytes.Repeat([]byte{0xff}, 40), EndStream: true, EndHeaders: true})
 			return 1
 		}),
-		with("rapid-reset", "2,000 requests that are reset at once, then one", append(harmless(), Expect{Way: Closed}), rapidReset),
+		with("rapid-reset", "500 requests that are reset at once, then one", harmless(), rapidReset),
 		with("push", "a promise by a client", unread(), func(x *stream, f []field) uint32 {
 			_ = x.framer.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: x.block(f), EndHeaders: true})
 			return 1
@@ -181,7 +181,7 @@ func continuations(x *stream, f []field) uint32 {
 
 func rapidReset(x *stream, f []field) uint32 {
 	id := uint32(1)
-	for range 2000 {
+	for range 500 { // all are sent before any answer is read
 		x.headers(id, true, f...)
 		if x.framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
 			break

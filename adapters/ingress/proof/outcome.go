@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,28 +69,25 @@ func (e Expect) Meets(o Outcome) bool {
 }
 
 func (e Expect) String() string {
-	out := string(e.Way)
-	for i, s := range e.Status {
+	parts := []string{string(e.Way)}
+	var statuses []string
+	for _, s := range e.Status {
 		text := strconv.Itoa(s)
 		if s < 10 {
 			text += "xx"
 		}
-		out += separator(i) + text
+		statuses = append(statuses, text)
 	}
-	for i, s := range e.Slug {
-		out += separator(i) + s
+	if len(statuses) > 0 {
+		parts = append(parts, strings.Join(statuses, "|"))
 	}
-	for _, s := range e.Not {
-		out += fmt.Sprintf(", never %s…", s)
+	if len(e.Slug) > 0 {
+		parts = append(parts, strings.Join(e.Slug, "|"))
 	}
-	return out
-}
-
-func separator(i int) string {
-	if i == 0 {
-		return " "
+	if len(e.Not) > 0 {
+		parts = append(parts, "and never "+strings.Join(e.Not, "…, ")+"…")
 	}
-	return "|"
+	return strings.Join(parts, " ")
 }
 
 func meets(must []Expect, o Outcome) bool {
@@ -102,9 +98,6 @@ func meets(must []Expect, o Outcome) bool {
 func answered(status int, slugs ...string) Expect {
 	return Expect{Way: Answered, Status: []int{status}, Slug: slugs}
 }
-
-// either puts sets of expectations together.
-func either(sets ...[]Expect) []Expect { return slices.Concat(sets...) }
 
 // unconnected is a refusal before any request is read: one that sends first may see its end before the alert.
 func unconnected() []Expect { return []Expect{{Way: Handshake}, {Way: Closed}} }

@@ -18,7 +18,6 @@ const (
 	KindTargets      Kind = "targets"
 	KindListeners    Kind = "listeners" // what each listener may not have
 	KindLimits       Kind = "limits"
-	KindAssertions   Kind = "assertions" // what the control plane makes of assertions, where the secret is known
 )
 
 // Listener names one of a deployment's listeners.

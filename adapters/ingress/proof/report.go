@@ -41,7 +41,7 @@ type Report struct {
 
 // Conclude counts. One failure is a failure of all; without one, what was not proven leaves the whole not proven.
 func (r *Report) Conclude(results []Result) {
-	r.Probes, r.Counts, r.Verdict = results, map[Verdict]int{}, Proven
+	r.Probes, r.Counts, r.Verdict = results, make(map[Verdict]int), Proven
 	for _, done := range results {
 		r.Counts[done.Verdict]++
 	}

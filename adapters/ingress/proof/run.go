@@ -31,7 +31,7 @@ func Run(ctx context.Context, s *Site, o Options) []Result {
 	r := &runner{site: s, options: o}
 	before, probes, after := controls("-before"), r.chosen(Probes()), controls("-after")
 	r.total = len(before) + len(probes) + len(after)
-	r.lost = map[Listener]string{}
+	r.lost = make(map[Listener]string)
 	r.batch(ctx, before, 1)
 	for _, done := range r.results {
 		if done.Verdict != Proven && !done.Unable {
@@ -47,7 +47,7 @@ func Run(ctx context.Context, s *Site, o Options) []Result {
 	for _, l := range Listeners() {
 		r.batch(ctx, in(alone, l, probes), 1)
 	}
-	r.lost = map[Listener]string{}
+	r.lost = make(map[Listener]string)
 	r.batch(ctx, after, 1)
 	slices.SortFunc(r.results, func(a, b Result) int { return cmp.Compare(a.ID, b.ID) })
 	return r.results

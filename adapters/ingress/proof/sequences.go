@@ -1,6 +1,9 @@
 package proof
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // sequences are several requests in one go. A second request is answered for what it is, as the same node's, or not at
 // all: one that asks for another node's is refused as ever.
@@ -67,7 +70,20 @@ func upgrades() []framing {
 	socket := func(version string) []string {
 		return []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: " + version}
 	}
+	asGet := func(what, tries string, lines ...string) framing {
+		f := upgrade(what, tries, lines...)
+		f.make = func(d draft, smuggled string) string {
+			d.method, d.body = "GET", ""
+			d.target = strings.Replace(d.target, "/authorization/poll", "/assignments", 1)
+			return d.without("Content-Type").without("Content-Length").with(lines...).String() + smuggled
+		}
+		return f
+	}
 	return []framing{
+		asGet("websocket-get", "a WebSocket's opening handshake where there is no WebSocket, and a request behind it", socket("13")...),
+		asGet("websocket-get-version", "one of a version that there is not, and a request behind it", socket("777")...),
+		asGet("websocket-get-no-key", "one without a key, and a request behind it", "Connection: Upgrade", "Upgrade: websocket"),
+		asGet("h2c-get", "an upgrade to HTTP/2 by GET, and a request behind it", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
 		upgrade("h2c", "an upgrade to HTTP/2", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
 		upgrade("h2c-alone", "an upgrade to HTTP/2 that Connection does not name", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
 		upgrade("websocket", "an upgrade to WebSocket, and a request behind it", socket("13")...),

@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"berth/domain/identity"
@@ -57,10 +58,11 @@ func (t target) probe(l Listener, suffix, text string) Probe {
 	if t.Accept {
 		verdict = "taken as it is"
 	}
+	id := identify(l, KindTargets, t.name+suffix)
 	return Probe{
-		ID: identify(l, KindTargets, t.name+suffix), Kind: KindTargets, Listener: l,
+		ID: id, Kind: KindTargets, Listener: l,
 		Tries: fmt.Sprintf("the target %.60q, which has to be %s", strings.ReplaceAll(text, firstMark, "NODE"), verdict),
-		Must:  t.must(l, suffix), run: t.send(l, text),
+		Must:  t.must(l, suffix), run: t.send(l, id, text),
 	}
 }
 
@@ -81,7 +83,7 @@ func (t target) must(l Listener, suffix string) []Expect {
 	return refused
 }
 
-func (t target) send(l Listener, text string) func(context.Context, *Site) (Outcome, error) {
+func (t target) send(l Listener, id, text string) func(context.Context, *Site) (Outcome, error) {
 	return func(ctx context.Context, s *Site) (Outcome, error) {
 		e, err := s.endpoint(l)
 		if err != nil {
@@ -92,22 +94,27 @@ func (t target) send(l Listener, text string) func(context.Context, *Site) (Outc
 		if l == OnIngress {
 			how = append(how, showing(s.First.Certificate))
 		}
-		_, o, err := s.ask(ctx, e, e.get(text).with("Connection: close").String(), how...)
+		o, err := s.ask(ctx, e, e.get(text).with("Connection: close", "User-Agent: "+id).String(), how...)
 		if err != nil || l != OnIngress || s.Seen == nil {
 			return o, err
 		}
-		return t.compare(s, text, o), nil
+		return t.compare(s.Seen(), id, text, o), nil
 	}
 }
 
 // compare asks the backend what it saw of an accepted target: that, byte for byte, and of a refused one nothing.
-func (t target) compare(s *Site, text string, o Outcome) Outcome {
+func (t target) compare(all []Reached, id, text string, o Outcome) Outcome {
 	reached := false
-	for _, r := range s.Seen() {
-		reached = reached || r.Target == text
+	for _, r := range all {
+		if !slices.Contains(r.Header["User-Agent"], id) {
+			continue
+		}
+		if reached = r.Target == text; !reached {
+			return Outcome{Way: Disturbed, Status: o.Status, Note: fmt.Sprintf("the backend read %.60q", r.Target)}
+		}
 	}
 	if reached != (t.Accept && strings.HasPrefix(text, "/internal/v1/")) {
-		return Outcome{Way: Disturbed, Status: o.Status, Note: fmt.Sprintf("it reached the backend as it was sent: %t", reached)}
+		return Outcome{Way: Disturbed, Status: o.Status, Note: fmt.Sprintf("it reached the backend: %t", reached)}
 	}
 	return o
 }

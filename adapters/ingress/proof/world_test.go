@@ -35,7 +35,6 @@ type world struct {
 	backend *prooftest.Backend
 	proxy   *prooftest.Proxy
 	site    *proof.Site
-	spares  int
 }
 
 func newWorld(t *testing.T, leaks prooftest.Leaks) *world {
@@ -51,7 +50,7 @@ func newWorld(t *testing.T, leaks prooftest.Leaks) *world {
 	pool.AddCert(ca.Certificate)
 	w.proxy = &prooftest.Proxy{
 		Leaks: leaks, Certificate: serverCertificate(t, ca), Roots: pool, TrustDomain: domain, Secret: secret,
-		Dial: func() (net.Conn, error) { return net.Dial("unix", socket) }, Slow: 300 * time.Millisecond, PerNode: 20,
+		Dial: func() (net.Conn, error) { return net.Dial("unix", socket) }, Slow: 3 * time.Second, PerNode: 20,
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -61,7 +60,7 @@ func newWorld(t *testing.T, leaks prooftest.Leaks) *world {
 		Ingress:     &proof.Endpoint{Network: "tcp", Address: l.Addr().String(), TLS: true, Roots: pool},
 		Internal:    &proof.Endpoint{Network: "unix", Address: socket},
 		TrustDomain: domain, Region: region, Token: "bt_token", Authority: ca, Seen: w.backend.Seen,
-		MaxConnectionsPerNode: 20, Patience: 2 * time.Second, Slow: 2 * time.Second, Quiet: 40 * time.Millisecond,
+		MaxConnectionsPerNode: 20, Patience: 20 * time.Second, Slow: 20 * time.Second, Quiet: 40 * time.Millisecond,
 	}
 	w.enrol()
 	return w

@@ -13,8 +13,8 @@ import (
 
 // Options say where the control plane is. Zero durations mean the defaults.
 type Options struct {
-	Endpoints []Endpoint // one or more replicas
-	TLS       *tls.Config
+	Endpoints []Endpoint  // one or more replicas
+	TLS       *tls.Config // nil for the system's CAs and no certificate
 
 	DialTimeout time.Duration // of a connection with its handshake: 3 s
 	Timeout     time.Duration // from a request to the head of its answer: the longest long poll and 5 s
@@ -49,6 +49,9 @@ func New(o Options) *Upstream {
 	def(&o.Stall, 30*time.Second)
 	def(&o.Idle, 30*time.Second)
 	def(&o.Leave, time.Second)
+	if o.TLS == nil {
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS13}
+	}
 	u := &Upstream{o: o}
 	for _, e := range o.Endpoints {
 		u.endpoints = append(u.endpoints, &endpoint{Endpoint: e, o: &u.o})

@@ -42,7 +42,7 @@ func newMetrics(n *relay.Node) *metrics {
 		"heartbeat_generation":                 {"Heartbeat generation of this process.", func(s relay.Status) float64 { return float64(s.Generation) }},
 		"assignments_version":                  {"Version of the assignments that are followed.", func(s relay.Status) float64 { return float64(s.AssignmentsVersion) }},
 		"clock_skew_seconds":                   {"How far the control plane's wall clock is ahead.", func(s relay.Status) float64 { return s.Skew.Seconds() }},
-		"certificate_accepted":                 {"1 while the node has a certificate that is accepted, as far as it knows.", func(s relay.Status) float64 { return flag(s.Identity.Lost == nil) }},
+		"certificate_accepted":                 {"1 while the node has a certificate that is accepted, as far as it knows.", func(s relay.Status) float64 { return flag(s.Identity.Lost == nil && s.Identity.Fingerprint != "") }},
 		"certificate_expiry_timestamp_seconds": {"When the certificate ends; 0 where there is none.", expiry},
 		"queue_length":                         {"Tenants that something is due of, now or later.", func(s relay.Status) float64 { return float64(s.Waiting) }},
 		"open_guards":                          {"Connections and the like that are closed when the node may not serve them.", func(s relay.Status) float64 { return float64(s.Guarded) }},

@@ -43,9 +43,11 @@ func (r *running) enrolled(o apiclient.Operator) *tls.Certificate {
 	c, err := apiclient.New(apiclient.Options{Base: r.out.of("enroll")})
 	must(err)
 	defer c.Close()
-	in, err := apiclient.NewEnrolment(c).Enroll(ctx, contract.Enroll{
-		JoinToken: token.Token, CSR: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: csr})),
-	})
+	ask := contract.Enroll{JoinToken: token.Token, CSR: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: csr}))}
+	in, err := apiclient.NewEnrolment(c).Enroll(ctx, ask)
+	for late := time.Now().Add(time.Minute); fault.SlugOf(err) == "ca_unavailable" && time.Now().Before(late); {
+		in, err = apiclient.NewEnrolment(c).Enroll(ctx, ask) // its key is made once the duties run
+	}
 	must(err)
 	r.shows("berth_ingress_trust_bundle_roots 1") // the ingress believes the CA that signed it
 	block, _ := pem.Decode([]byte(in.Certificate))

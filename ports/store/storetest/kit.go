@@ -12,8 +12,23 @@ import (
 	"berth/ports/store"
 )
 
-// patience is how long a law waits for a store that hangs before it fails.
-const patience = time.Minute
+const (
+	// patience is how long a law waits for a store that hangs, where nobody says when the tests have to be over.
+	patience = time.Minute
+	// telling is what is left of the tests' time for a law to say what hung.
+	telling = 10 * time.Second
+)
+
+// patient is how long a law waits for a store that hangs before it fails: nearly as long as the tests may take, since a
+// store may also be slow on a machine that has much else to do.
+func patient(tb testing.TB) time.Duration {
+	if timed, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, told := timed.Deadline(); told {
+			return max(time.Until(end)-telling, telling)
+		}
+	}
+	return patience
+}
 
 // kit is one law at work on one store.
 type kit struct {
@@ -25,7 +40,7 @@ type kit struct {
 
 func newKit(tb testing.TB, s store.Store) *kit {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patient(tb))
 	tb.Cleanup(cancel)
 	return &kit{TB: tb, maker: newMaker(1), store: s, ctx: ctx}
 }

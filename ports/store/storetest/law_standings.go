@@ -110,7 +110,8 @@ func differingOnce(k *kit) {
 	}, "b c", "gone")
 }
 
-const herd = 2_500
+// herd is more than a page holds, and several times the rows of the longest statement.
+const herd = store.MaxPage + 100
 
 func (k *kit) herd() []store.Known {
 	k.Helper()

@@ -108,7 +108,8 @@ func (p *Proxy) forward(w io.Writer, r request, from *peer) error {
 	if err != nil {
 		return refusal{503, "upstream_unavailable"}
 	}
-	_ = u.conn.SetDeadline(time.Now().Add(10 * p.Slow)) // longer than a poll waits
+	const patience = 5 * time.Second // longer than a poll waits
+	_ = u.conn.SetDeadline(time.Now().Add(patience))
 	if _, err := u.conn.Write(p.head(r, value)); err != nil {
 		_ = u.conn.Close()
 		return refusal{503, "upstream_unavailable"}
@@ -168,7 +169,7 @@ func (p *Proxy) head(r request, value string) []byte {
 	taken := p.Leaks.ObeysConnection && slices.ContainsFunc(r.values("Connection"), func(v string) bool {
 		return strings.Contains(strings.ToLower(v), strings.ToLower(contract.HeaderAssertion))
 	})
-	if !taken && !(sent && p.Leaks.TrustsClient) {
+	if !taken && (!sent || !p.Leaks.TrustsClient) {
 		add(contract.HeaderAssertion, value)
 	}
 	out.WriteString("\r\n")

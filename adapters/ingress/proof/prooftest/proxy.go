@@ -2,6 +2,7 @@ package prooftest
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -93,7 +94,7 @@ func (p *Proxy) keep(c net.Conn) (forget func(), ok bool) {
 }
 
 func (p *Proxy) serve(raw net.Conn) {
-	defer raw.Close() //nolint:errcheck // nothing is lost with it
+	defer raw.Close()
 	forget, ok := p.keep(raw)
 	if !ok {
 		return
@@ -101,7 +102,7 @@ func (p *Proxy) serve(raw net.Conn) {
 	defer forget()
 	conn := tls.Server(raw, p.config())
 	p.bound(conn)
-	if conn.Handshake() != nil {
+	if conn.HandshakeContext(context.Background()) != nil {
 		return
 	}
 	peer := p.peer(conn.ConnectionState())

@@ -32,7 +32,7 @@ func (r request) values(name string) []string {
 	return out
 }
 
-const token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+const tchar = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // read takes exactly what has one reading.
 func (p *Proxy) read(conn net.Conn, in *bufio.Reader) (request, error) {
@@ -75,7 +75,7 @@ func (r *request) readLines(in *bufio.Reader) error {
 			return refusal{431, "head_too_large"}
 		}
 		name, value, ok := strings.Cut(text, ":")
-		if !ok || name == "" || strings.Trim(name, token) != "" {
+		if !ok || name == "" || strings.Trim(name, tchar) != "" {
 			return refusal{400, "header_malformed"}
 		}
 		r.lines = append(r.lines, [2]string{name, strings.Trim(value, " \t")})
