@@ -57,7 +57,7 @@ func (h spoof) at(node func(*Site) string) func(context.Context, *Site) (Outcome
 		if err != nil {
 			return Outcome{}, err
 		}
-		lines, err := s.withToken(h.lines(value, s.Second.ID))
+		lines, err := s.withToken(e, h.lines(value, s.Second.ID))
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -82,12 +82,15 @@ func (s *Site) forged(e *Endpoint, target string) (string, error) {
 	return "v1." + text + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), nil
 }
 
-// withToken fills in the operator's token, which no table may hold.
-func (s *Site) withToken(lines []string) ([]string, error) {
+// withToken fills in the operator's token, which no table may hold, for a listener to which it goes unread by others.
+func (s *Site) withToken(e *Endpoint, lines []string) ([]string, error) {
 	out := slices.Clone(lines)
 	for i, l := range out {
 		if strings.Contains(l, tokenMark) && s.Token == "" {
 			return nil, cannot("no operator token was given")
+		}
+		if strings.Contains(l, tokenMark) && !e.private() {
+			return nil, cannot("the operator's token is sent nowhere in clear text")
 		}
 		out[i] = strings.ReplaceAll(l, tokenMark, s.Token)
 	}

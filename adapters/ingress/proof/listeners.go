@@ -67,7 +67,7 @@ func (f thing) probe(l Listener) Probe {
 				d = e.post(d.target, strings.ReplaceAll(f.body, firstMark, s.First.ID))
 			}
 			d.method = f.method
-			lines, err := s.withToken(f.proof(s))
+			lines, err := s.withToken(e, f.proof(s))
 			if err != nil {
 				return Outcome{}, err
 			}
@@ -122,7 +122,7 @@ func internalDoors() []Probe {
 				if err != nil {
 					return Outcome{}, err
 				}
-				lines, err := s.withToken(lines)
+				lines, err := s.withToken(e, lines)
 				if err != nil {
 					return Outcome{}, err
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net"
+	"net/netip"
 	"time"
 
 	"berth/domain/identity"
@@ -83,6 +85,13 @@ func or(given, otherwise time.Duration) time.Duration {
 		return given
 	}
 	return otherwise
+}
+
+// private tells whether what is sent there can be read by nobody on the way: over TLS, or within this machine.
+func (e *Endpoint) private() bool {
+	host, _, err := net.SplitHostPort(e.Address)
+	at, parsed := netip.ParseAddr(host)
+	return e.TLS || e.Network == "unix" || err == nil && parsed == nil && at.IsLoopback()
 }
 
 func (e *Endpoint) host() string {
