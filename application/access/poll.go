@@ -19,6 +19,9 @@ type PollRequest struct {
 	Known  []store.Known // at most MaxPoll; a tenant may be named more than once
 	Wait   time.Duration // how long to wait for a difference, at most Settings.MaxWait
 	Body   [32]byte      // the SHA-256 of what Known and Wait were read from; zero where there is no such thing
+
+	// Still says whether the caller is in force, once whenever a hint woke it for nothing that differs; nil: it is.
+	Still func(context.Context) error
 }
 
 // PollResult says what a node has to do about a tenant.
@@ -46,7 +49,8 @@ type PollAnswer struct{ Entries []PollEntry }
 // Poll is the batched form of Delta (A4). Every entry is judged by the access table on its own. It answers at once when
 // anything differs, and otherwise waits for a hint at node/<caller>, looking again by itself as often as
 // Settings.Relook says. A delta that would make the answer too long is told as snapshot_needed.
-// Faults: Invalid poll_too_large, out_of_range; Exhausted too_many_waiters; Unavailable request_ended.
+// Faults: those of Still, as soon as a hint has it asked; Invalid poll_too_large, out_of_range; Exhausted
+// too_many_waiters; Unavailable request_ended.
 func (a *Access) Poll(ctx context.Context, in PollRequest) (PollAnswer, error) {
 	if err := authorization.Decide(authorization.OpPoll, placement.RoleStranger, placement.PhaseNone); err != nil {
 		return PollAnswer{}, err
@@ -56,7 +60,7 @@ func (a *Access) Poll(ctx context.Context, in PollRequest) (PollAnswer, error) {
 	}
 	var out PollAnswer
 	beliefs := in.beliefs()
-	err := a.await(ctx, in.Wait, nodeTopic(in.Caller.Node), func(ctx context.Context) (done bool, err error) {
+	err := a.await(ctx, in.Wait, nodeTopic(in.Caller.Node), in.Still, func(ctx context.Context) (done bool, err error) {
 		out, err = a.look(ctx, in, beliefs)
 		return len(out.Entries) > 0, err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -281,5 +282,51 @@ func TestPollAnswersAtOnce(t *testing.T) {
 	w.must(got.err)
 	if len(got.entries) != 1 || got.entries[0].Result != access.PollNotFound || got.entries[0].Generation != 0 {
 		t.Fatalf("answered %+v", got.entries)
+	}
+}
+
+// A poll whose node loses its certificate while it waits is refused by the hint, without the clock; one about which a
+// hint brings nothing waits on, and neither is read again where nothing changed.
+func TestPollOfANodeThatIsRevoked(t *testing.T) {
+	t.Parallel()
+	w, _, _ := couple(t)
+	counted := &countedViews{Store: w.mem}
+	w.Access.Store = counted
+	known := w.known()
+	_, err := w.poll("a", 0, known)
+	w.must(err)
+	counted.views = 0
+	asked := make(chan struct{}, 10)
+	var revoked atomic.Bool
+	done := make(chan outcome, 1)
+	go func() {
+		out, err := w.Poll(w.ctx, access.PollRequest{
+			Caller: caller("a"), Known: []store.Known{known}, Wait: 30 * time.Second, Still: func(context.Context) error {
+				asked <- struct{}{}
+				if revoked.Load() {
+					return fault.New(fault.Unauthenticated, "credential_revoked", "revoked")
+				}
+				return nil
+			},
+		})
+		done <- outcome{out.Entries, err}
+	}()
+	w.awaitTimer()
+	w.hints.Publish(w.ctx, "node/a")
+	<-asked
+	w.awaitTimer()
+	if len(done) > 0 {
+		t.Fatalf("a hint without cause ended the wait: %+v", <-done)
+	}
+	w.clock.Advance(w.Settings.Relook)
+	w.awaitTimer()
+	revoked.Store(true)
+	w.hints.Publish(w.ctx, "node/a")
+	w.refused((<-done).err, fault.Unauthenticated, "credential_revoked")
+	if n := len(asked); n != 1 { // and not without a hint
+		t.Errorf("asked %d times more, want once", n)
+	}
+	if counted.views != 0 {
+		t.Errorf("%d views, though the node's pulse stayed", counted.views)
 	}
 }

@@ -15,6 +15,9 @@ type AssignmentsRequest struct {
 	Caller identity.Caller
 	Known  int64         // the version that the node has; 0 for none
 	Wait   time.Duration // how long to wait for another one, at most Settings.MaxWait
+
+	// Still says whether the caller is in force, once whenever a hint woke it for nothing new; nil: it is.
+	Still func(context.Context) error
 }
 
 // AssignmentsAnswer is all that concerns a node, of one moment.
@@ -25,13 +28,13 @@ type AssignmentsAnswer struct {
 }
 
 // Assignments tells a node which tenants it holds, gives up or is to take, read from the primary in one piece.
-// Faults: Forbidden node_retired; Exhausted too_many_waiters.
+// Faults: those of Still, as soon as a hint has it asked; Forbidden node_retired; Exhausted too_many_waiters.
 func (f *Fleet) Assignments(ctx context.Context, in AssignmentsRequest) (AssignmentsAnswer, error) {
 	if err := authorization.Decide(authorization.OpAssignments, placement.RoleStranger, placement.PhaseNone); err != nil {
 		return AssignmentsAnswer{}, err
 	}
 	var out AssignmentsAnswer
-	err := f.await(ctx, in.Wait, nodeTopic(in.Caller.Node), func(ctx context.Context) (bool, error) {
+	err := f.await(ctx, in.Wait, nodeTopic(in.Caller.Node), in.Still, func(ctx context.Context) (bool, error) {
 		err := f.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
 			out, err = assignments(ctx, r, in.Caller.Node, in.Known)
 			return err

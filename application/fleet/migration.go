@@ -20,7 +20,7 @@ type MigrationRequest struct {
 // Faults: NotFound migration_not_found; Exhausted too_many_waiters.
 func (f *Fleet) Migration(ctx context.Context, in MigrationRequest) (*placement.Migration, error) {
 	var first, last *placement.Migration
-	err := f.await(ctx, in.Wait, migrationTopic(in.Migration), func(ctx context.Context) (bool, error) {
+	err := f.await(ctx, in.Wait, migrationTopic(in.Migration), nil, func(ctx context.Context) (bool, error) {
 		err := f.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
 			last, err = migrationOf(ctx, r, in.Tenant, in.Migration)
 			return err

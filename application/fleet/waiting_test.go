@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"berth/application/fleet"
+	"berth/domain/fault"
 	"berth/domain/placement"
 	"berth/ports/store"
 )
@@ -214,6 +216,88 @@ func TestWaitingNodeThatIsRetired(t *testing.T) {
 	_, err := w.RetireNode(w.ctx, fleet.NodeRequest{Actor: alice, Node: "b"})
 	w.must(err)
 	w.refused(received(w, answer).err, "node_retired")
+}
+
+// inForce plays the check of a caller's certificate, and counts how often it was asked.
+type inForce struct {
+	mu    sync.Mutex
+	asked int
+	err   error
+	done  chan struct{} // one for each time it was asked
+}
+
+func newInForce() *inForce { return &inForce{done: make(chan struct{}, 100)} }
+
+func (f *inForce) still(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	f.done <- struct{}{}
+	return f.err
+}
+
+func (f *inForce) ends(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (w *world) waitAs(f *inForce, node string, wait time.Duration) <-chan assigned {
+	c := make(chan assigned, 1)
+	known := w.nodeRecord(node).Assignments
+	go func() {
+		out, err := w.Assignments(w.ctx, fleet.AssignmentsRequest{Caller: caller(node), Known: known, Wait: wait, Still: f.still})
+		c <- assigned{out, err}
+	}()
+	w.asleep()
+	return c
+}
+
+var errRevoked = fault.New(fault.Unauthenticated, "credential_revoked", "revoked")
+
+// A waiting node whose certificate is revoked is refused by the hint, without the clock; a hint for another reason lets it
+// wait on.
+func TestWaitingNodeThatIsRevoked(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	f := newInForce()
+	answer := w.waitAs(f, "b", 30*time.Second)
+	w.hints.Publish(w.ctx, "node/b")
+	received(w, f.done)
+	w.asleep()
+	select {
+	case got := <-answer:
+		t.Fatalf("a hint without cause ended the wait with %+v", got)
+	default:
+	}
+	f.ends(errRevoked)
+	w.hints.Publish(w.ctx, "node/a")
+	w.hints.Publish(w.ctx, "node/b")
+	w.refused(received(w, answer).err, "credential_revoked")
+	if f.asked != 2 || w.hints.Waiting() != 0 || w.clock.Timers() != 0 {
+		t.Errorf("asked %d times, %d subscriptions and %d timers are left", f.asked, w.hints.Waiting(), w.clock.Timers())
+	}
+}
+
+// Who waits without a hint is not asked after, nor who is answered by one: waiting costs no query of its own.
+func TestWaitingAsksForNothingByItself(t *testing.T) {
+	t.Parallel()
+	w := twoNodes(t)
+	f := newInForce()
+	f.ends(errRevoked)
+	answer := w.waitAs(f, "b", w.Settings.MaxWait)
+	w.passes(w.Settings.MaxWait)
+	if got := received(w, answer); got.err != nil || !got.out.Unchanged {
+		t.Errorf("told %+v", got)
+	}
+	answer = w.waitAs(f, "b", w.Settings.MaxWait)
+	w.begin("acme", "b")
+	if got := received(w, answer); got.err != nil || got.out.Unchanged {
+		t.Errorf("told %+v", got)
+	}
+	if f.asked != 0 {
+		t.Errorf("asked %d times", f.asked)
+	}
 }
 
 // Whoever waits for a migration is answered when it changes, at once when it has ended, and at the end of the wait.

@@ -17,7 +17,7 @@ type RevokeCredentialRequest struct {
 }
 
 // RevokeCredential ends a certificate at once: the next request by it is refused, and a long poll that waits is refused
-// before it answers. Repeating it, or revoking a superseded one, changes nothing.
+// as soon as it is hinted at, or else before it answers. Repeating it, or revoking a superseded one, changes nothing.
 // Faults: NotFound node_not_found, credential_not_found; Invalid text_out_of_bounds.
 func (t *Trust) RevokeCredential(ctx context.Context, in RevokeCredentialRequest) (identity.CredentialRecord, error) {
 	if in.Reason == "" {

@@ -78,6 +78,31 @@ func TestRevokeAnswersThePollThoughItsHintWasLost(t *testing.T) {
 	}
 }
 
+// A certificate that one replica revokes ends the polls that wait by it on the other: by the hint, long before their wait
+// is over.
+func TestRevokedCertificateEndsThePollOnTheOtherReplica(t *testing.T) {
+	t.Parallel()
+	const rounds, bound = 4, 15 * time.Second // half of what the polls would wait
+	w := newWorld(t)
+	for i := range rounds {
+		revoking, waiting := w.turn(i), w.turn(i+1)
+		var s contract.Snapshot
+		holder := w.holder()
+		holder.At(waiting).Call("GET", "/tenants/"+w.tenant+"/authorization?generation=1", nil, 200, &s)
+		answered := w.poll(waiting, holder, s.Revision)
+		revoking.Operator("POST", "/api/v1/nodes/"+holder.ID+"/credentials/"+holder.Fingerprint+"/revoke", nil, 200, nil)
+		select {
+		case a := <-answered:
+			if a.Err != nil || a.Status != 401 || a.Slug() != "credential_revoked" {
+				t.Fatalf("the poll was answered %d %s, %v", a.Status, a.Body, a.Err)
+			}
+		case <-time.After(bound):
+			t.Fatalf("the poll still waits %s after the revocation was answered", bound)
+		}
+		holder.Fingerprint = holder.Admit(time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
+	}
+}
+
 // cutListeners ends every connection that hints come over, and counts them.
 const cutListeners = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name LIKE 'berth hints%'`

@@ -128,7 +128,7 @@ func (d Deps) poll(ctx context.Context, in *pollIn) (*struct{ Body contract.Poll
 	defer stop()
 	c := callerOf(ctx)
 	a, err := d.Access.Poll(bounded, access.PollRequest{
-		Caller: c.Caller, Wait: wait, Body: c.body,
+		Caller: c.Caller, Wait: wait, Body: c.body, Still: d.stillWhile(wait),
 		Known: httpapi.Each(in.Body.Tenants, func(k contract.Known) store.Known { return store.Known(k) }),
 	})
 	if err != nil {

@@ -87,7 +87,7 @@ func (d Deps) assignments(ctx context.Context, in *assignmentsIn) (*assignmentsO
 	bounded, stop := waiting(ctx, wait)
 	defer stop()
 	a, err := d.Fleet.Assignments(bounded, fleet.AssignmentsRequest{
-		Caller: callerOf(ctx).Caller, Known: versionOf(in.IfNoneMatch), Wait: wait,
+		Caller: callerOf(ctx).Caller, Known: versionOf(in.IfNoneMatch), Wait: wait, Still: d.stillWhile(wait),
 	})
 	if err != nil {
 		return nil, err

@@ -156,6 +156,14 @@ func (d Deps) still(ctx context.Context) error {
 	return d.Trust.RecheckCaller(ctx, callerOf(ctx).Caller)
 }
 
+// stillWhile is still for a poll that waits; one that does not has no use for it.
+func (d Deps) stillWhile(wait time.Duration) func(context.Context) error {
+	if wait <= 0 {
+		return nil
+	}
+	return d.still
+}
+
 // waiting bounds a long poll by its wait and by the server's stop.
 func waiting(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	return httpapi.Waiting(ctx, wait+time.Second)

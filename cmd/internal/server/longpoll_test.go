@@ -12,6 +12,7 @@ import (
 	"berth/application/trust"
 	"berth/cmd/internal/devca"
 	"berth/domain/audit"
+	"berth/domain/fault"
 	"berth/domain/identity"
 )
 
@@ -84,4 +85,60 @@ func TestLongPollsOutliveReadTimeouts(t *testing.T) {
 		t.Errorf("a beat on a connection that waited: %v", err)
 	}
 	r.finish()
+}
+
+// What ends a node ends its waiting polls too, long before their wait is over, and with the reason.
+func TestWaitingPollsEndWithTheirNode(t *testing.T) {
+	t.Parallel()
+	const wait, bound = 30 * time.Second, 15 * time.Second // between them nobody asks after a certificate by itself
+	for what, end := range map[string]func(ctx context.Context, o apiclient.Operator, fingerprint string) error{
+		"credential_revoked": func(ctx context.Context, o apiclient.Operator, fingerprint string) error {
+			_, err := o.RevokeCredential(ctx, "n1", fingerprint, "stolen")
+			return err
+		},
+		"node_retired": func(ctx context.Context, o apiclient.Operator, _ string) error {
+			_, err := o.RetireNode(ctx, "n1")
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := run(t)
+			o := r.operator()
+			fingerprint := r.admitted(o)
+			node := r.nodeOf("unix:"+r.dir+"/s", "one", "a", fingerprint, nil)
+			if _, err := node.Register(t.Context(), contract.Register{BootID: "b", StorageID: "s"}); err != nil {
+				t.Fatal(err)
+			}
+			now, _, err := node.Assignments(t.Context(), 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 2)
+			go func() {
+				_, err := node.Poll(t.Context(), []contract.Known{}, wait)
+				ended <- err
+			}()
+			go func() {
+				_, _, err := node.Assignments(t.Context(), now.Version, wait)
+				ended <- err
+			}()
+			r.shows("berth_hint_subscriptions 2")
+			if err := end(t.Context(), o, fingerprint); err != nil {
+				t.Fatal(err)
+			}
+			late := time.After(bound)
+			for range 2 {
+				select {
+				case err := <-ended:
+					if fault.SlugOf(err) != what {
+						t.Errorf("a waiting poll was told %v", err)
+					}
+				case <-late:
+					t.Fatalf("a poll still waits %s after the answer", bound)
+				}
+			}
+			r.finish()
+		})
+	}
 }
