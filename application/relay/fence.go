@@ -97,7 +97,7 @@ func (f *fence) denied() (closing map[*guard]error, wait time.Duration) {
 			delete(s.guarded, g)
 			continue
 		}
-		wait = min(wait, fenceStep, s.warrant(s.tenants[g.tenant]).Ends()-now.Elapsed)
+		wait = min(wait, fenceStep, s.warrant(s.tenants[g.tenant]).ReadsEnd()-now.Elapsed)
 	}
 	if s.serving {
 		wait = min(wait, s.granted.SentAt+s.granted.For-now.Elapsed)

@@ -38,7 +38,8 @@ func (g Gate) Recheck(p Permit) error {
 	return err
 }
 
-// Read permits reading what the node has of the tenant. Faults: those of Write but copy_fenced.
+// Read permits reading what the node has of the tenant (A6). It needs no lease: faults are those of Write but
+// lease_run_out, lease_epoch_changed and copy_fenced.
 func (g Gate) Read(tenant string) error {
 	_, err := g.ask(tenant, reading)
 	return err

@@ -124,8 +124,13 @@ func (w Warrant) Recheck(generation int64, now time.Duration) error {
 // asked before its acknowledgement. Faults: Unavailable not_holder, lease_run_out, lease_epoch_changed,
 // snapshot_too_old, copy_missing, copy_stamp_differs, copy_fenced.
 func (w Warrant) Check(now time.Duration) error {
-	if w.Held.Node != w.Self || !w.Held.writable() {
+	switch {
+	case w.Held.Node != w.Self || !w.Held.writable():
 		return deny("not_holder", "the last snapshot does not name this node as the writer")
+	case !w.Granted.Alive(now):
+		return deny("lease_run_out", "the node lease ran out")
+	case w.Granted.Epoch != w.Held.LeaseEpoch:
+		return deny("lease_epoch_changed", "the snapshot was asked for under an earlier lease")
 	}
 	if err := w.CheckRead(now); err != nil {
 		return err
@@ -136,17 +141,14 @@ func (w Warrant) Check(now time.Duration) error {
 	return nil
 }
 
-// CheckRead permits reading what the node has, or says why not: while a migration keeps the holder from writing, it goes
-// on to read. Faults: those of Check but copy_fenced.
+// CheckRead permits reading what the node has, or says why not (A6). It rests on the snapshot alone: while a migration
+// keeps the holder from writing it goes on to read, and a control plane that is away for longer than the lease, and for
+// less than the bound, sends no device away. Faults: those of Check but lease_run_out, lease_epoch_changed and copy_fenced.
 func (w Warrant) CheckRead(now time.Duration) error {
 	switch {
 	case w.Held.Node != w.Self:
 		return deny("not_holder", "the last snapshot does not name this node as the holder")
-	case !w.Granted.Alive(now):
-		return deny("lease_run_out", "the node lease ran out")
-	case w.Granted.Epoch != w.Held.LeaseEpoch:
-		return deny("lease_epoch_changed", "the snapshot was asked for under an earlier lease")
-	case now-w.Held.AskedAt >= w.Bound:
+	case now >= w.ReadsEnd():
 		return deny("snapshot_too_old", "the snapshot is older than its bound")
 	case !w.Copy.Present:
 		return deny("copy_missing", "there is no copy on this node")
@@ -156,9 +158,7 @@ func (w Warrant) CheckRead(now time.Duration) error {
 	return nil
 }
 
-// Ends is the instant from which time alone denies: that of the lease or of the snapshot, whichever comes first.
-func (w Warrant) Ends() time.Duration {
-	return min(w.Granted.SentAt+w.Granted.For, w.Held.AskedAt+w.Bound)
-}
+// ReadsEnd is the instant from which time alone denies reading.
+func (w Warrant) ReadsEnd() time.Duration { return w.Held.AskedAt + w.Bound }
 
 func deny(slug, why string) error { return fault.New(fault.Unavailable, slug, "%s", why) }
