@@ -66,7 +66,7 @@ func (r *Relay) page(ctx context.Context, path string, out any) error {
 		return err
 	}
 	req.Header.Set("Accept", "application/json")
-	a := send(http.DefaultClient, req)
+	a := send(r.client, req)
 	if a.Err != nil {
 		return a.Err
 	}

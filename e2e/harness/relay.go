@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ type Relay struct {
 	Wire    *lab.Wire         // to the ingress
 	Metrics string            // base URL of its metrics and debug page
 	Extra   map[string]string // further environment, for the next start
+	client  *http.Client      // of its page
 }
 
 // Relay defines a node in a region and gives it a join token; it does not run yet.
@@ -41,7 +43,7 @@ func (s *Site) Relay(id, region string) *Relay {
 // process is a process of a node, with a directory and addresses of its own.
 func (s *Site) process(id, region, dir string) *Relay {
 	s.tb.Helper()
-	r := &Relay{site: s, ID: id, Region: region, Dir: dir, Wire: lab.NewWire(s.tb, s.Ingress.Address), Extra: map[string]string{}}
+	r := &Relay{site: s, ID: id, Region: region, Dir: dir, Wire: lab.NewWire(s.tb, s.Ingress.Address), Extra: map[string]string{}, client: http.DefaultClient}
 	peer, metrics := freeAddresses(s.tb)
 	r.Metrics = "http://" + metrics
 	r.running = &running{tb: s.tb, name: id}

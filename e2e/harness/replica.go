@@ -50,7 +50,7 @@ func NewPlan(tb testing.TB, database string, extra ...string) *Plan {
 	p := &Plan{
 		tb: tb, dir: dir, owner: os.Getuid(), database: database, extra: extra,
 		secret: identity.IngressSecret{ID: "s1", Key: random(32)},
-		server: newCredentials(tb, ServerName, InternalHost), ingress: newCredentials(tb, "ingress"),
+		server: newCredentials(tb, ServerName, InternalHost, "*."+TrustDomain), ingress: newCredentials(tb, "ingress"),
 	}
 	if p.owner == 0 {
 		p.owner = imageUser // root can give files to the image's own user
@@ -168,7 +168,7 @@ func (c *contained) start() {
 	}
 	owner := strconv.Itoa(c.plan.owner)
 	c.container = lab.Launch(c.s.t, lab.Spec{
-		Image: c.plan.image, Command: []string{"serve", "--migrate"}, Env: c.environment(), User: owner + ":" + owner,
+		Image: c.plan.image, Domain: TrustDomain, Command: []string{"serve", "--migrate"}, Env: c.environment(), User: owner + ":" + owner,
 		Ports: []int{apiPort, internalPort, enrollPort, metricsPort}, Binds: []string{c.plan.dir + ":" + mounted},
 	})
 	c.s.t.Cleanup(c.s.Stop) // before the container is removed
@@ -207,11 +207,16 @@ func (c *contained) signal(sig syscall.Signal) {
 }
 
 func (c *contained) wait(bound time.Duration) (ended bool, err error) {
+	return waitFor(c.container, bound)
+}
+
+// waitFor is a process's wait, of a container.
+func waitFor(c *lab.Container, bound time.Duration) (ended bool, err error) {
 	deadline := time.Now().Add(bound)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for ; ; <-tick.C {
-		if state, code := c.container.State(); state == "exited" || state == "dead" {
+		if state, code := c.State(); state == "exited" || state == "dead" {
 			if code != 0 {
 				err = fmt.Errorf("exit status %d", code)
 			}

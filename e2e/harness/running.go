@@ -36,8 +36,8 @@ func (r *running) Stop() {
 		return
 	}
 	r.down = true
-	r.signal(syscall.SIGTERM)
 	r.signal(syscall.SIGCONT) // where the test left it stopped
+	r.signal(syscall.SIGTERM)
 	switch ended, err := r.process.wait(stopBound); {
 	case !ended:
 		r.signal(syscall.SIGKILL)

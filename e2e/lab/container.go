@@ -25,6 +25,7 @@ type Spec struct {
 	Binds      []string          // host path:container path
 	Tmpfs      map[string]string // container path to mount options
 	User       string            // a name in the image, or uid:gid; empty is the image's own
+	Domain     string            // in which others reach it by its name, too; empty for none
 }
 
 // Container is a container on this process's network.
@@ -84,13 +85,17 @@ func (s *session) create(spec Spec, on string) (*Container, error) {
 		c.ports[port] = free[i]
 		bindings[network.MustParsePort(strconv.Itoa(port)+"/tcp")] = []network.PortBinding{{HostIP: s.bind, HostPort: strconv.Itoa(free[i])}}
 	}
+	aliases := []string{c.Name}
+	if spec.Domain != "" {
+		aliases = append(aliases, c.Name+"."+spec.Domain)
+	}
 	ctx, cancel := limited()
 	defer cancel()
 	made, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
 		Started: true,
 		ContainerRequest: testcontainers.ContainerRequest{
 			Image: spec.Image, Entrypoint: spec.Entrypoint, Cmd: spec.Command, Env: spec.Env, Tmpfs: spec.Tmpfs,
-			Labels: s.labels(), Networks: []string{on}, NetworkAliases: map[string][]string{on: {c.Name}},
+			Labels: s.labels(), Networks: []string{on}, NetworkAliases: map[string][]string{on: aliases},
 			ExposedPorts: exposed(spec.Ports),
 			ConfigModifier: func(cfg *container.Config) {
 				if spec.User != "" {

@@ -35,36 +35,42 @@ const slack = 100 * time.Millisecond
 func cutOff(t *testing.T, w *world) {
 	r, tenant := w.serving("a")
 	before := w.Node(r.ID)
-	watch := harness.NewWatch(t, tenant, r)
-	within(t, patience, "it is looked at", func() bool { return watch.Now() > 10 })
-	r.Wire.Cut()
-	cut := time.Now()
-	within(t, patience, "the control plane counts the lease out", func() bool { return w.Node(r.ID).Lease.State == "lapsed" })
-	lapsed := time.Now()
-	denied := false
-	for _, s := range watch.Samples() {
-		switch {
-		case s.Err != nil:
-			t.Errorf("its debug page is gone: %v", s.Err)
-		case s.Debug.Write && s.Asked.After(cut.Add(harness.Lease+slack)):
-			t.Errorf("it may write %s after it was cut off", s.Asked.Sub(cut))
-		case s.Debug.Write && s.Asked.After(lapsed):
-			t.Error("it may write, and the control plane has counted its lease out")
-		case !s.Debug.Write:
-			denied = true
-			if s.Debug.Why() != "lease_run_out" {
-				t.Errorf("it denies for %q", s.Debug.Why())
-			}
-		}
-	}
-	if !denied {
-		t.Error("it never denied")
-	}
+	w.cut(r, tenant, r.Wire.Cut)
 	r.Wire.Heal()
 	r.Within(patience, "it may write again", func() bool { return r.MayWrite(tenant) })
 	after := w.Node(r.ID)
 	if after.Heartbeat.Generation != before.Heartbeat.Generation || after.Lease.Epoch <= before.Lease.Epoch {
 		t.Errorf("it came back as %+v after %+v: not the same process under a new lease", after, before)
+	}
+}
+
+// cut cuts a node off, and wants it to deny at the end of its lease and before the control plane counts that out.
+func (w *world) cut(r *harness.Relay, tenant string, off func()) {
+	w.t.Helper()
+	watch := harness.NewWatch(w.t, tenant, r)
+	within(w.t, patience, "it is looked at", func() bool { return watch.Now() > 10 })
+	off()
+	cut := time.Now()
+	within(w.t, patience, "the control plane counts the lease out", func() bool { return w.Node(r.ID).Lease.State == "lapsed" })
+	lapsed := time.Now()
+	denied := false
+	for _, s := range watch.Samples() {
+		switch {
+		case s.Err != nil:
+			w.t.Errorf("its debug page is gone: %v", s.Err)
+		case s.Debug.Write && s.Asked.After(cut.Add(harness.Lease+slack)):
+			w.t.Errorf("it may write %s after it was cut off", s.Asked.Sub(cut))
+		case s.Debug.Write && s.Asked.After(lapsed):
+			w.t.Error("it may write, and the control plane has counted its lease out")
+		case !s.Debug.Write:
+			denied = true
+			if s.Debug.Why() != "lease_run_out" {
+				w.t.Errorf("it denies for %q", s.Debug.Why())
+			}
+		}
+	}
+	if !denied {
+		w.t.Error("it never denied")
 	}
 }
 
