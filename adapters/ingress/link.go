@@ -17,11 +17,12 @@ type link struct {
 	gone func(*link) // called once, when the connection is closed
 	once sync.Once
 
-	end    atomic.Pointer[context.CancelCauseFunc] // ends the request that is being served
-	tunnel atomic.Bool
-	safe   atomic.Bool  // the request that is being served changes nothing
-	epoch  time.Time    // that since counts from, the same for all
-	since  atomic.Int64 // since when nothing is going on; 0 while a request is served
+	end       atomic.Pointer[context.CancelCauseFunc] // ends the request that is being served
+	tunnel    atomic.Bool
+	condemned atomic.Bool  // no request may follow the one that is being served
+	safe      atomic.Bool  // the request that is being served changes nothing
+	epoch     time.Time    // that since counts from, the same for all
+	since     atomic.Int64 // since when nothing is going on; 0 while a request is served
 }
 
 // Close closes the connection and forgets it.
@@ -35,7 +36,12 @@ func (l *link) Close() error {
 func (l *link) cut() { _ = l.Close() }
 
 // rest notes that nothing is going on from now on, or that something moved in a tunnel.
-func (l *link) rest() { l.since.Store(int64(time.Since(l.epoch))) }
+func (l *link) rest() {
+	l.since.Store(int64(time.Since(l.epoch)))
+	if l.condemned.Load() {
+		l.cut()
+	}
+}
 
 // still is how long nothing has moved in a tunnel. One that is only about to begin still counts as a request that is
 // served, and nothing says since when.
@@ -57,6 +63,7 @@ func (l *link) idle() (since int64, ok bool) {
 
 // dismiss ends what a connection is for: an idle one and a tunnel are cut, a request is told why and answers for itself.
 func (l *link) dismiss(why error) {
+	l.condemned.Store(true) // first, so that a request which ends at this very moment finds it
 	if _, idle := l.idle(); idle || l.tunnel.Load() {
 		l.cut()
 		return
