@@ -121,6 +121,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fault.New(fault.Unavailable, "request_ended", "the request ended first").Because(context.Cause(ctx))
 	}
+	if refusesCertificate(err) {
+		return fault.New(fault.Unauthenticated, "certificate_refused", "%s does not take the certificate that it was shown", c.base).Because(err)
+	}
 	return fault.New(fault.Unavailable, "server_unreachable", "%s does not answer", c.base).Because(err)
 }
 

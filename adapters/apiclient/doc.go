@@ -4,6 +4,7 @@
 //
 // Beside the server's own faults every method may return
 //
+//   - Unauthenticated certificate_refused: the server did not take the client certificate, and nothing was carried out;
 //   - Unavailable server_unreachable: no answer came, or not a whole one; whether the request was carried out is unknown;
 //   - Unavailable request_ended: the context ended first, likewise;
 //   - unexpected_answer, of the kind that its status says: what answered is not a Berth server of this contract.

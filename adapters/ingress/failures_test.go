@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,20 +45,22 @@ func TestNothingIsRepeated(t *testing.T) {
 		says string
 		slug string
 	}{
-		"silence":       {"", "upstream_broken"},
-		"half a head":   {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "upstream_broken"},
-		"half a line":   {"HTTP/1.1 200 OK\r\nContent-Le", "upstream_malformed"},
-		"half a body":   {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "upstream_broken"},
-		"half a chunk":  {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "upstream_broken"},
-		"garbage":       {"hello\r\n\r\n", "upstream_malformed"},
-		"HTTP/1.0":      {"HTTP/1.0 200 OK\r\n\r\nhello", "upstream_malformed"},
-		"no length":     {"HTTP/1.1 200 OK\r\n\r\nhello", "upstream_malformed"},
-		"CR in header":  {"HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: c\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
-		"NUL in header": {"HTTP/1.1 200 OK\r\nA: b\x00c\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
-		"two lengths":   {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "upstream_malformed"},
-		"long header":   {"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 100_000) + "\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
-		"unasked 101":   {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "upstream_malformed"},
-		"status 700":    {"HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
+		"silence":         {"", "upstream_broken"},
+		"half a head":     {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", "upstream_broken"},
+		"half a line":     {"HTTP/1.1 200 OK\r\nContent-Le", "upstream_malformed"},
+		"half a body":     {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "upstream_broken"},
+		"half a chunk":    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "upstream_broken"},
+		"garbage":         {"hello\r\n\r\n", "upstream_malformed"},
+		"HTTP/1.0":        {"HTTP/1.0 200 OK\r\n\r\nhello", "upstream_malformed"},
+		"HTTP/1.0, whole": {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "upstream_malformed"},
+		"space in name":   {"HTTP/1.1 200 OK\r\nSet-Cookie : a\r\nA B: c\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
+		"no length":       {"HTTP/1.1 200 OK\r\n\r\nhello", "upstream_malformed"},
+		"CR in header":    {"HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: c\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
+		"NUL in header":   {"HTTP/1.1 200 OK\r\nA: b\x00c\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
+		"two lengths":     {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "upstream_malformed"},
+		"long header":     {"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 100_000) + "\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
+		"unasked 101":     {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "upstream_malformed"},
+		"status 700":      {"HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n", "upstream_malformed"},
 	} {
 		for _, ask := range []string{get, post("{}", "Content-Length: 2", "Idempotency-Key: k"), request("X-Idempotency-Key: k")} {
 			for _, reused := range []bool{false, true} {
@@ -261,6 +265,41 @@ func TestHalfClosed(t *testing.T) {
 	must(t, c.CloseWrite())
 	if a, err := c.read(); err == nil {
 		t.Errorf("answered %d", a.StatusCode)
+	}
+}
+
+// A replica that does not answer is tried once in a while only, so that it does not cost each request its time.
+func TestReplicaIsLeftOut(t *testing.T) {
+	t.Parallel()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var dialled atomic.Int64
+	var accepting sync.WaitGroup
+	t.Cleanup(func() { _ = mute.Close(); accepting.Wait() })
+	accepting.Go(func() {
+		for {
+			c, err := mute.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			dialled.Add(1)
+		}
+	})
+	w := start(t, func(w *world, o *ingress.Options) {
+		o.Upstream = upstream.New(upstream.Options{
+			DialTimeout: 50 * time.Millisecond, Leave: time.Hour,
+			Endpoints: []upstream.Endpoint{w.back.endpoint(), {Network: "tcp", Address: mute.Addr().String(), Secure: true}},
+		})
+	})
+	c := w.as("n1")
+	for range 10 {
+		if a := c.ask(post("{}", "Content-Length: 2")); a.StatusCode != 200 {
+			t.Fatalf("answered %d %s", a.StatusCode, a.text)
+		}
+	}
+	if n := dialled.Load(); n != 1 {
+		t.Errorf("it was tried %d times", n)
 	}
 }
 

@@ -127,7 +127,7 @@ func (f *front) welcome(l *link) {
 }
 
 func (f *front) refuse(l *link, err error) {
-	_ = l.Close()
+	defer l.Close()
 	reason := handshakeReason(err)
 	if f.ctx.Err() != nil {
 		return

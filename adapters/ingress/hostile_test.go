@@ -36,6 +36,7 @@ func TestIdentityHeadersAreTakenOut(t *testing.T) {
 		{"Connection: " + contract.HeaderAssertion}, {"Connection: close, berth-ingress-assertion"},
 		{"Connection: keep-alive, Content-Length, Host, Content-Type"},
 		{forged, "Connection: " + contract.HeaderAssertion},
+		{"Connection: content-type, If-None-Match", "Content-Type: a/b", "If-None-Match: x"},
 		{"X-Forwarded-For: 1.2.3.4", "X-Forwarded-Client-Cert: x", "Forwarded: for=x", "X-Real-IP: x", "Via: 1.1 x"},
 		{"X-SSL-Client-Verify: SUCCESS", "SSL-Client-Cert: x", "X-SPIFFE-ID: spiffe://berth.example/relay/eu/n2", "X_Spiffe_Id: x"},
 		{"Authorization: Bearer x", "Cookie: a=b", "Proxy-Authorization: x", "Te: trailers", "Keep-Alive: x", "Range: bytes=0-1"},

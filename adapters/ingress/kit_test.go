@@ -52,8 +52,9 @@ type world struct {
 
 // movable is the machine's clock with an offset that a test sets.
 type movable struct {
-	mu sync.Mutex
-	by time.Duration
+	mu     sync.Mutex
+	by     time.Duration
+	frozen bool // no timer fires
 }
 
 func (m *movable) Now() time.Time {
@@ -70,7 +71,12 @@ func (m *movable) shift(by time.Duration) {
 
 func (m *movable) Elapsed() time.Duration { return time.Since(time.Time{}) }
 
-func (m *movable) NewTimer(d time.Duration) clock.Timer { return timer{time.NewTimer(d)} }
+func (m *movable) NewTimer(d time.Duration) clock.Timer {
+	if m.frozen {
+		d = time.Hour
+	}
+	return timer{time.NewTimer(d)}
+}
 
 type timer struct{ *time.Timer }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"berth/adapters/ingress"
 	"berth/domain/fault"
 	"berth/domain/identity"
 )
@@ -67,7 +68,7 @@ func TestCertificateEndsWhileABodyArrives(t *testing.T) {
 // who get none but a refusal. A root that is added, or a bundle in another order, disturbs nobody.
 func TestRootLeaves(t *testing.T) {
 	t.Parallel()
-	w := start(t)
+	w := start(t, func(w *world, _ *ingress.Options) { w.clock.frozen = true }) // nothing is found out by looking now and then
 	next := newAuthority(t, "next")
 	idle, waits := w.as("n1"), w.as("n2")
 	idle.ask(get)

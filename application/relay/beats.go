@@ -156,7 +156,9 @@ func (b *beats) missed(ctx context.Context, err error, sent, every time.Duration
 	b.counts.failures.Add(1)
 	b.keeper.heard(ctx, err, sent)
 	b.state.mu.Lock()
-	b.state.refused = err
+	if b.state.refused = err; b.keeper.doubted.Load() {
+		b.state.refused = lostBy(err)
+	}
 	b.state.mu.Unlock()
 	switch fault.SlugOf(err) {
 	case "heartbeat_generation_stale":
@@ -209,6 +211,7 @@ func (b *beats) grant(ctx context.Context, lease authority.Lease, sent placement
 	s.serving = alive
 	s.mu.Unlock()
 	b.counts.beats.Add(1)
+	b.keeper.doubted.Store(false)
 	b.keeper.serverTime(ctx, lease.ServerTime, sent)
 	if gained {
 		b.Log.InfoContext(ctx, "the lease is granted", "for", lease.For, "epoch", lease.Epoch)

@@ -21,6 +21,7 @@ type keeper struct {
 	current   atomic.Pointer[credential]
 	installed atomic.Int64 // Elapsed from which requests show the current one
 	wake      chan struct{}
+	doubted   atomic.Bool // whoever ends TLS refused the current one last, before anybody was asked who the node is
 
 	// The rest belongs to run alone.
 	began   time.Duration
@@ -100,7 +101,7 @@ func (k *keeper) step(ctx context.Context) time.Duration {
 	if !k.usable() {
 		return k.enrol(ctx)
 	}
-	if k.unheard() > askAnew {
+	if k.doubted.Load() || k.unheard() > askAnew {
 		if token, hash, ok, _ := k.fresh(ctx); ok {
 			return k.tried(ctx, "the node could not enrol anew", k.spend(ctx, token, hash))
 		}
@@ -199,6 +200,7 @@ func (k *keeper) use(c *credential) {
 		k.Renewed()
 	}
 	k.installed.Store(int64(k.Clock.Elapsed()))
+	k.doubted.Store(false)
 	k.state.mu.Lock()
 	back := k.state.lost != nil
 	k.state.lost = nil
@@ -242,7 +244,7 @@ func (k *keeper) tried(ctx context.Context, what string, err error) time.Duratio
 }
 
 // unheard is for how long the node has had no lease. A certificate whose root is believed no more is refused before
-// anybody says why: it then looks as if nobody answered, and a join token that was not spent says what an operator wants.
+// anybody says why: where it then looks as if nobody answered, a join token that was not spent says what an operator wants.
 func (k *keeper) unheard() time.Duration {
 	k.state.mu.RLock()
 	defer k.state.mu.RUnlock()
@@ -251,7 +253,7 @@ func (k *keeper) unheard() time.Duration {
 
 // watch is how long the keeper sleeps at most: a wall clock may be set, and a join token may be left for it.
 func (k *keeper) watch() time.Duration {
-	if k.unheard() > 0 {
+	if k.doubted.Load() || k.unheard() > 0 {
 		return watchToken
 	}
 	return watchClock
@@ -342,8 +344,14 @@ func lostBy(err error) error {
 // heard looks at a refusal of a request that was sent at the instant given: whether it means that the certificate is
 // accepted no more. A request that showed an earlier certificate says nothing of the current one.
 func (k *keeper) heard(ctx context.Context, err error, sent time.Duration) {
-	if endsCredential(err) && sent > time.Duration(k.installed.Load()) && k.usable() {
+	if sent <= time.Duration(k.installed.Load()) {
+		return
+	}
+	switch {
+	case endsCredential(err) && k.usable():
 		k.lose(ctx, err)
+	case fault.SlugOf(err) == "certificate_refused" && !k.doubted.Swap(true):
+		k.rouse()
 	}
 }
 

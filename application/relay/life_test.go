@@ -209,7 +209,7 @@ func TestChangesArrive(t *testing.T) {
 func TestThousandsOfTenants(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
-		const many = 5000
+		const many = 2100 // more than one poll takes
 		for i := range many {
 			r.control.AddTenant(fmt.Sprintf("m%d", i), "n0")
 		}
@@ -236,15 +236,15 @@ func TestThousandsOfTenants(t *testing.T) {
 			}
 			return n
 		}
-		for range 100 {
-			if pass(time.Second); all() == many+1 {
+		for range 10 {
+			if pass(5 * time.Second); all() == many+1 {
 				break
 			}
 		}
 		if n := all(); n != many+1 {
 			t.Fatalf("%d tenants may be written", n)
 		}
-		pass(3 * time.Minute)
+		pass(90 * time.Second)
 		if n, goroutines := all(), runtime.NumGoroutine()-before; n != many+1 || most.Load() > 8 || goroutines > 100 {
 			t.Fatalf("after minutes %d tenants may be written, %d snapshots at a time, %d goroutines", n, most.Load(), goroutines)
 		}

@@ -135,6 +135,12 @@ func (w *world) violate(format string, args ...any) {
 	}
 }
 
+func (w *world) violated() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bad
+}
+
 func (w *world) tail() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

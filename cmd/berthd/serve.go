@@ -54,9 +54,6 @@ func (s streams) serve(cmd *cobra.Command, migrate bool) error {
 
 // tellOfLater names settings that this build takes and does nothing with yet.
 func tellOfLater(log *slog.Logger, c config.Config) {
-	if c.EnrollListen != "" {
-		log.Warn("enroll_listen is set, and node enrolment is not served yet")
-	}
 	if c.BackupURL != "" {
 		log.Warn("backup_url is set, and the backup store is not used yet")
 	}

@@ -196,3 +196,12 @@ func TestLeftovers(t *testing.T) {
 		t.Error("the wrong copies are leftovers")
 	}
 }
+
+// A lease of before is over only after twice its length, and never by a lease that was not granted (P10).
+func TestLeasesOfBeforeAreOutlived(t *testing.T) {
+	t.Parallel()
+	g := Granted{Epoch: 1, SentAt: 50, For: 10}
+	if g.Outlives(40, 60) || !g.Outlives(40, 61) || (Granted{}).Outlives(0, 1<<60) {
+		t.Error("the wait has another end")
+	}
+}

@@ -39,7 +39,7 @@ func (a *Answer) check(q *Request) error {
 		return &Error{Fate: Malformed, Err: errors.New("another protocol was not asked for")}
 	case !upgraded && a.Length < 0 && !a.chunked && q.Method != http.MethodHead:
 		return &Error{Fate: Malformed, Err: errors.New("the answer has no length")}
-	case !validHeader(a.Header):
+	case !validNames(a.Header):
 		return &Error{Fate: Malformed, Err: errors.New("the header of the answer is malformed")}
 	}
 	return nil

@@ -121,6 +121,7 @@ func (r *running) bringUp(ctx context.Context) error {
 	defer rest()
 	front := keepAll(fronting, stop, r.ingress())
 	nodes := keepAll(ctx, stop, r.relay(seeds, r.nodes[0]), r.relay(seeds, r.nodes[1]))
+	nodes.Go(func() error { r.letJoinAgain(ctx, seeds); return nil })
 	err = r.settle(soon, seeds)
 	if err == nil {
 		err = r.tell(seeds)

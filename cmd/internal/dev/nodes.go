@@ -68,6 +68,25 @@ func (r *running) letJoin(ctx context.Context, s *seeds, n node) error {
 	return secretfile.Write(r.joinToken(n), []byte(made.Token+"\n"))
 }
 
+// letJoinAgain gives nodes that slept past their certificates join tokens, as on a computer that was shut for days.
+func (r *running) letJoinAgain(ctx context.Context, s *seeds) {
+	const look = time.Minute
+	for {
+		timer := r.process.Ground.Clock.NewTimer(look)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		for _, n := range r.nodes {
+			if err := r.letJoin(ctx, s, n); err != nil && ctx.Err() == nil {
+				r.log.Warn("a node gets no join token", "node", n.id, "error", err)
+			}
+		}
+	}
+}
+
 // certified says whether a file has a certificate that is in force.
 func certified(path string, now time.Time) bool {
 	rest, err := os.ReadFile(path)

@@ -3,6 +3,7 @@ package dev
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,8 +71,10 @@ func (r *running) define(ctx context.Context, s *seeds, n node) error {
 	}
 	s.before[n.id] = made.Heartbeat.Generation
 	if _, err := os.Stat(filepath.Join(r.data(n), "node.db")); errors.Is(err, fs.ErrNotExist) && made.Heartbeat.Generation > 0 {
-		_, err = s.api.ReplaceStorage(ctx, n.id)
-		return err
+		if _, err = s.api.ReplaceStorage(ctx, n.id); err != nil {
+			return fmt.Errorf("node %s has been there before and its data directory %s has not: %w; delete %s to begin anew",
+				n.id, r.data(n), err, r.dir)
+		}
 	}
 	return nil
 }
