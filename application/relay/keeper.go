@@ -24,9 +24,10 @@ type keeper struct {
 	doubted   atomic.Bool // whoever ends TLS refused the current one last, before anybody was asked who the node is
 
 	// The rest belongs to run alone.
-	began time.Duration
-	tries backoff
-	told  string // what was said last of why there is no certificate
+	began   time.Duration
+	tries   backoff
+	told    string // what was said last of why there is no certificate
+	expired bool   // the certificate is lost by this machine's clock, and by nobody else's word
 }
 
 func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct{}, 1)} }
@@ -96,9 +97,7 @@ func (k *keeper) load(ctx context.Context) {
 // step does the one thing that is due, and says when to look again.
 func (k *keeper) step(ctx context.Context) time.Duration {
 	c := k.current.Load()
-	if c != nil && !k.now().Before(c.NotAfter) {
-		k.lose(ctx, fault.New(fault.Unauthenticated, "credential_expired", "the certificate ended at %s", c.NotAfter.Format(time.RFC3339)))
-	}
+	k.expire(ctx, c)
 	if !k.usable() {
 		return k.enrol(ctx)
 	}
@@ -118,6 +117,20 @@ func (k *keeper) step(ctx context.Context) time.Duration {
 		return wait
 	}
 	return 0
+}
+
+// expire ends the use of a certificate that is over, and takes it up again where a clock that was ahead was set right: until
+// then nobody is asked who could tell the time.
+func (k *keeper) expire(ctx context.Context, c *credential) {
+	switch {
+	case c == nil:
+	case !k.now().Before(c.NotAfter):
+		lost := k.lose(ctx, fault.New(fault.Unauthenticated, "credential_expired", "the certificate ended at %s", c.NotAfter.Format(time.RFC3339)))
+		k.expired = k.expired || lost
+	case k.expired:
+		k.use(c)
+		k.Log.InfoContext(ctx, "the clock was set, and the certificate is in force", "expires_at", c.NotAfter)
+	}
 }
 
 // rotate gets the next certificate over the current one.
@@ -192,7 +205,7 @@ func (k *keeper) use(c *credential) {
 	back := k.state.lost != nil
 	k.state.lost = nil
 	k.state.mu.Unlock()
-	k.tries, k.told = backoff{}, ""
+	k.tries, k.told, k.expired = backoff{}, "", false
 	k.news.tell()
 	if back {
 		k.renewAll()
@@ -292,20 +305,21 @@ func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
 	return k.chance.within(watchToken)
 }
 
-// lose ends the use of the certificate: nothing is served until there is another one.
-func (k *keeper) lose(ctx context.Context, err error) {
+// lose ends the use of the certificate: nothing is served until there is another one. It says whether it was in use.
+func (k *keeper) lose(ctx context.Context, err error) (first bool) {
 	k.state.mu.Lock()
-	first := k.state.lost == nil
+	first = k.state.lost == nil
 	if first {
 		k.state.lost = lostBy(err)
 	}
 	k.state.mu.Unlock()
 	if !first {
-		return
+		return false
 	}
 	k.fence.rouse()
 	k.rouse()
 	k.Log.ErrorContext(ctx, "the certificate is accepted no more: nothing is served", "error", err)
+	return true
 }
 
 // rouse has the keeper look at once.

@@ -181,6 +181,21 @@ func TestWrongWallClock(t *testing.T) {
 	}
 }
 
+// A machine that starts with its clock far ahead takes its certificate for one that ended, and asks nobody. It goes on with it
+// once the clock is set right.
+func TestClockIsSetRightAfterTheStart(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		r.end()
+		r.clock.jump(48 * time.Hour)
+		r.start()
+		r.within(5*time.Second, "the certificate is taken for one that ended", func() bool { return r.lost() == "credential_expired" })
+		r.clock.jump(-48 * time.Hour)
+		r.within(30*time.Second, "it writes again", func() bool { return r.write() == "" })
+	})
+}
+
 // A certificate that is not of the node's own key and name is not taken, whoever gave it.
 func TestStrangeCertificates(t *testing.T) {
 	t.Parallel()
