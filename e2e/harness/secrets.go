@@ -48,9 +48,9 @@ func (s *Secrets) Add(what string, secret []byte) {
 
 func forms(secret []byte) []string {
 	text := hex.EncodeToString(secret)
+	numbers := strings.Trim(fmt.Sprintf("%d", secret), "[]")
 	out := []string{
-		string(secret), text, strings.ToUpper(text), url.QueryEscape(string(secret)), strings.Trim(fmt.Sprint(secret), "[]"),
-		strings.ReplaceAll(strings.Trim(fmt.Sprint(secret), "[]"), " ", ","),
+		string(secret), text, strings.ToUpper(text), url.QueryEscape(string(secret)), numbers, strings.ReplaceAll(numbers, " ", ","),
 	}
 	for offset := range 5 {
 		upper := inner(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString, secret, offset, 5)

@@ -148,9 +148,7 @@ func (t *Tap) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	t.remember(answer)
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header)
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body)
 }

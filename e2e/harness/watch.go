@@ -19,11 +19,10 @@ type Sample struct {
 
 // Watch looks at processes again and again.
 type Watch struct {
-	stop   context.CancelFunc
-	group  sync.WaitGroup
-	mu     sync.Mutex
-	seen   []Sample
-	before time.Time
+	stop  context.CancelFunc
+	group sync.WaitGroup
+	mu    sync.Mutex
+	seen  []Sample
 }
 
 const lookEvery = 20 * time.Millisecond

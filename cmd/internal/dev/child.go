@@ -38,7 +38,7 @@ func (c *child) keep(ctx context.Context) error {
 		began := time.Now()
 		err := c.once(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was stopped
 		}
 		if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() == exitUsage) {
 			return fmt.Errorf("%s can not run: %w", c.name, err)
@@ -75,7 +75,7 @@ func (c *child) once(ctx context.Context) error {
 	defer runtime.UnlockOSThread()
 	lines := &prefixed{prefix: c.name + " | ", out: c.out}
 	defer lines.flush()
-	cmd := exec.CommandContext(ctx, c.path)
+	cmd := exec.CommandContext(ctx, c.path) //nolint:gosec // it is where this program is, or where its user says
 	cmd.Env, cmd.Stderr = environ, lines
 	cmd.SysProcAttr = tied()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
