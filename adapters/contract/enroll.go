@@ -49,8 +49,8 @@ type TrustBundle struct {
 
 // TrustBundleRoot is one root of a trust bundle.
 type TrustBundleRoot struct {
-	KID         string    `json:"kid"`
-	State       string    `json:"state" enum:"pending,active,retiring"`
+	KID         string    `json:"kid" doc:"The key's own; of a CA outside external- and the first 16 digits of the fingerprint"`
+	State       string    `json:"state" enum:"pending,active,retiring,external" doc:"Where the control plane's own stands; external: of a CA outside"`
 	Fingerprint string    `json:"fingerprint" doc:"SHA-256 of the certificate, lower-case hex"`
 	ExpiresAt   time.Time `json:"expires_at" doc:"Nothing it signed is believed from here on"`
 }

@@ -18,6 +18,9 @@ func Enrolled(e trust.Enrolled) contract.Enrolled {
 	}
 }
 
+// external is the state of a root of another CA, which does not follow the windows of Berth's own.
+const external = "external"
+
 // TrustBundle is the roots as the contract shows them.
 func TrustBundle(b trust.Bundle) contract.TrustBundle {
 	out := contract.TrustBundle{TrustDomain: b.TrustDomain, Roots: []contract.TrustBundleRoot{}}
@@ -25,6 +28,12 @@ func TrustBundle(b trust.Bundle) contract.TrustBundle {
 		out.PEM += certificates(r.Certificate)
 		out.Roots = append(out.Roots, contract.TrustBundleRoot{
 			KID: r.KID, State: string(r.State), Fingerprint: identity.FingerprintOf(r.Certificate), ExpiresAt: r.VerifyUntil,
+		})
+	}
+	for _, r := range b.External {
+		out.PEM += certificates(r.Certificate)
+		out.Roots = append(out.Roots, contract.TrustBundleRoot{
+			KID: r.KID(), State: external, Fingerprint: r.Fingerprint, ExpiresAt: r.NotAfter,
 		})
 	}
 	return out

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"context"
+	"slices"
 
 	"berth/domain/audit"
 	"berth/domain/identity"
@@ -22,7 +23,7 @@ type CompromisedKey struct {
 }
 
 // CompromiseSigningKey ends a key at once and for good: it is not published any more, and nothing that it signed is
-// accepted by whoever asked for the keys since (I6). A new key signs at once. Ending it does not wait for the signing
+// accepted by whoever asked for the keys since (I6). A new key signs at once, where keys of the purpose are still made. Ending it does not wait for the signing
 // service, and repeating it changes nothing. Fault: NotFound key_not_found.
 func (t *Trust) CompromiseSigningKey(ctx context.Context, in CompromiseSigningKeyRequest) (CompromisedKey, error) {
 	purpose, err := t.purposeOf(ctx, in.KID)
@@ -43,7 +44,9 @@ func (t *Trust) CompromiseSigningKey(ctx context.Context, in CompromiseSigningKe
 		return CompromisedKey{}, err
 	}
 	// The key has ended whatever becomes of its successor, which Active tells; the sweep tries again.
-	_ = t.keepKeys(ctx, in.Actor, purpose)
+	if slices.Contains(t.keptPurposes(), purpose) {
+		_ = t.keepKeys(ctx, in.Actor, purpose)
+	}
 	return t.compromised(ctx, purpose, in.KID)
 }
 

@@ -8,6 +8,7 @@ import (
 	"berth/domain/audit"
 	"berth/domain/fault"
 	"berth/domain/identity"
+	"berth/ports/ca"
 )
 
 // CreateJoinTokenRequest asks for a join token of a node.
@@ -26,8 +27,12 @@ type JoinToken struct {
 }
 
 // CreateJoinToken makes a token by which one key can be enrolled as the node (I5).
-// Faults: Invalid expiry_out_of_range; NotFound node_not_found; Conflict node_retired.
+// Faults: Invalid expiry_out_of_range; NotFound node_not_found; Conflict node_retired; Unavailable ca_absent, where
+// there is nobody to enrol with.
 func (t *Trust) CreateJoinToken(ctx context.Context, in CreateJoinTokenRequest) (JoinToken, error) {
+	if t.CA == nil {
+		return JoinToken{}, ca.Absent()
+	}
 	life, err := t.joinTokenLife(in.ExpiresIn)
 	if err != nil {
 		return JoinToken{}, err

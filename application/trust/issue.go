@@ -31,14 +31,18 @@ type issuing struct {
 	issuer identity.SigningKeyRecord
 }
 
-// issuing names the CA key that signs now. Fault: Unavailable ca_unavailable where none may.
+// issuing names the CA key that signs now. Faults: Unavailable ca_unavailable where none may, ca_absent where there is no
+// CA.
 func (t *Trust) issuing(ctx context.Context, r *store.Roles, id identity.SPIFFEID, csr identity.CertificateRequest) (issuing, error) {
+	if t.CA == nil {
+		return issuing{}, ca.Absent()
+	}
 	ring, err := ringOf(ctx, r, identity.KeyForCA)
 	if err != nil {
 		return issuing{}, err
 	}
 	issuer, err := ring.Signing(t.Clock.Now())
-	if err != nil || t.CA == nil {
+	if err != nil {
 		return issuing{}, ca.Away(err)
 	}
 	return issuing{id: id, csr: csr, issuer: issuer}, nil

@@ -30,6 +30,9 @@ type Trust struct {
 
 	// Secrets returns the ingress secrets in force. It is asked for each request, so that they can be loaded anew.
 	Secrets func() identity.IngressSecrets
+	// ExternalRoots returns the roots of CAs outside that are believed beside the control plane's own. It is asked for each
+	// bundle, so that they can be loaded anew; nil: there are none.
+	ExternalRoots func() []identity.ExternalRoot
 	// Bootstrap is the bootstrap token by its hash.
 	Bootstrap Bootstrap
 }

@@ -11,11 +11,13 @@ import (
 type Bundle struct {
 	TrustDomain string
 	Roots       []identity.SigningKeyRecord // by not-before, each with its certificate
+	External    []identity.ExternalRoot     // of CAs outside, in the order in which they are set
 }
 
 // TrustBundle returns the roots by which nodes' certificates are verified: those published ahead of their turn, the one
-// that signs and those that once did, as long as anything they signed can live. A compromised one is not among them. It
-// is public, and empty only before the first root was made.
+// that signs and those that once did, as long as anything they signed can live. A compromised one is not among
+// them. Beside them are those of CAs outside that this replica is set to believe. It is public, and empty only before the
+// first root was made.
 func (t *Trust) TrustBundle(ctx context.Context) (Bundle, error) {
 	var out Bundle
 	err := t.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
@@ -29,5 +31,10 @@ func (t *Trust) TrustBundle(ctx context.Context) (Bundle, error) {
 }
 
 func (t *Trust) bundle(ring *identity.KeyRing) Bundle {
-	return Bundle{TrustDomain: t.Settings.TrustDomain, Roots: ring.Published(t.Clock.Now())}
+	now := t.Clock.Now()
+	b := Bundle{TrustDomain: t.Settings.TrustDomain, Roots: ring.Published(now)}
+	if t.ExternalRoots != nil {
+		b.External = ring.Beside(t.ExternalRoots(), now)
+	}
+	return b
 }

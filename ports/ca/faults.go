@@ -17,6 +17,12 @@ func Away(cause error) *fault.Error {
 	return f
 }
 
+// Absent is the fault of a control plane without an authority of its own.
+func Absent() *fault.Error {
+	return fault.New(fault.Unavailable, "ca_absent", "no certificates are signed here: this control plane has no authority of its own").
+		Curable("have a CA outside sign, and an operator admit its certificate")
+}
+
 // Ended returns Away where the context has ended, and nil otherwise.
 func Ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

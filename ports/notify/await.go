@@ -39,6 +39,10 @@ func (w Waiter) Await(ctx context.Context, wait time.Duration, topic Topic, read
 		return refused
 	}
 	defer hints.Close()
+	return w.watch(ctx, wait, hints, read)
+}
+
+func (w Waiter) watch(ctx context.Context, wait time.Duration, hints Subscription, read func(context.Context) (done bool, err error)) error {
 	until := w.Clock.Elapsed() + wait
 	for hinted := false; ; {
 		done, err := read(ctx)

@@ -64,6 +64,8 @@ type Config struct {
 	KeyVerifyAfter  time.Duration `koanf:"key_verify_after" usage:"what it signed is good so long after"`
 
 	NodeCertificateLife time.Duration `koanf:"node_certificate_life" usage:"of the certificates that nodes enrol for and renew at half of it"`
+	CA                  string        `koanf:"ca" usage:"builtin, or none where every certificate comes from a CA outside"`
+	ExternalRootsFile   string        `koanf:"external_roots_file" usage:"PEM of CAs outside whose node certificates are believed, writable by nobody else"`
 	JoinTokenLife       time.Duration `koanf:"join_token_life" usage:"of a join token, unless the operator says another"`
 	CAPublishAhead      time.Duration `koanf:"ca_publish_ahead" usage:"a root is in the trust bundle so long before it signs"`
 	CASignFor           time.Duration `koanf:"ca_sign_for" usage:"a root signs so long"`
@@ -100,7 +102,7 @@ func Default() Config {
 		PairingLife: a.PairingLife, TokenLife: a.TokenLife, KeepChanges: a.KeepRevisions,
 		AssertionSkew: t.Skew, CertificateLife: t.CertificateLife, KeyPublishAhead: t.Windows.PublishAhead,
 		KeySignFor: t.Windows.SignFor, KeyVerifyAfter: t.Windows.VerifyAfter,
-		NodeCertificateLife: t.NodeLife, JoinTokenLife: t.JoinTokenLife, CAPublishAhead: t.CAPublishAhead, CASignFor: t.CASignFor,
+		CA: CABuiltIn, NodeCertificateLife: t.NodeLife, JoinTokenLife: t.JoinTokenLife, CAPublishAhead: t.CAPublishAhead, CASignFor: t.CASignFor,
 		NodeRate: 2000, NodeBurst: 4000, DeviceRate: 50, DeviceBurst: 500,
 		SourceRate: 500, SourceBurst: 2000, EnrollRate: 10, EnrollBurst: 100,
 		SweepInterval: time.Second, SweepAccess: time.Minute, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
@@ -112,6 +114,12 @@ func Default() Config {
 const (
 	Development = "development"
 	Production  = "production"
+)
+
+// Who signs node certificates.
+const (
+	CABuiltIn = "builtin"
+	CANone    = "none" // nobody here
 )
 
 // Off is the address of a listener that is not to be.

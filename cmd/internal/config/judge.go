@@ -82,8 +82,22 @@ func (c Config) judgeFiles(f *settings.Findings) {
 			f.Take(err, settings.Called("bootstrap_token_file"))
 		}
 	}
+	c.judgeRoots(f)
 	f.Pair("tls_cert_file", c.TLSCertFile, "tls_key_file", c.TLSKeyFile)
 	f.Pair("internal_tls_cert_file", c.InternalTLSCertFile, "internal_tls_key_file", c.InternalTLSKeyFile)
+}
+
+// judgeRoots wants somebody to be believed who signs for nodes.
+func (c Config) judgeRoots(f *settings.Findings) {
+	f.OneOf("ca", c.CA, CABuiltIn, CANone)
+	switch {
+	case c.ExternalRootsFile != "":
+		if _, err := secretfile.ExternalRoots(c.ExternalRootsFile, time.Now().Add(c.ClockOffset)); err != nil {
+			f.Take(err, settings.Called("external_roots_file"))
+		}
+	case c.CA == CANone:
+		f.Add("external_roots_file", "is missing, and ca is none", "name the file with the roots of the CA that signs for nodes")
+	}
 }
 
 // judgeTimes asks the use cases what they think of their settings, each by itself and with the others.

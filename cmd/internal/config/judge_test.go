@@ -4,8 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"berth/cmd/internal/config"
+	"berth/cmd/internal/devca"
 )
 
 // Each bad value is refused under its own name, with what would do.
@@ -37,6 +39,8 @@ func TestEachBadSettingIsNamed(t *testing.T) {
 		{"internal_client_pins", "abc", "64 hex digits"},
 		{"ingress_secrets_file", "/nowhere/secrets.json", "can not be read"},
 		{"bootstrap_token_file", "/nowhere/token", "can not be read"},
+		{"external_roots_file", "/nowhere/roots.pem", "can not be read"},
+		{"ca", "step-ca", "builtin or none"},
 		{"lease_duration", "fast", "must be a duration"},
 		{"lease_duration", "100ms", "between 1 s"},
 		{"lease_margin", "1s", "a tenth of the lease"},
@@ -219,5 +223,39 @@ func TestDatabaseAlone(t *testing.T) {
 	}
 	if _, err := config.Load(config.Sources{}, config.ForDatabase); err == nil {
 		t.Fatal("no database is taken")
+	}
+}
+
+// Without a CA of its own a control plane is set to believe one outside; the file is judged at the start, by the clock
+// that the process will have.
+func TestRootsOfOtherCAs(t *testing.T) {
+	t.Parallel()
+	f := whole(t)
+	f.set("ca", "none")
+	if p := about(f.problems(t), "external_roots_file"); p == nil || !strings.Contains(p.String(), "ca is none") {
+		t.Errorf("without anybody to believe: %v", p)
+	}
+	ca, err := devca.Open(f.dir, "berth.example", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.set("external_roots_file", ca.File())
+	if l := f.mustLoad(t); l.CA != config.CANone {
+		t.Errorf("ca is %q", l.CA)
+	}
+	f.set("clock_offset", "20000h")
+	if p := about(f.problems(t), "external_roots_file"); p == nil || !strings.Contains(p.String(), "ended at") {
+		t.Errorf("past its end: %v", p)
+	}
+	delete(f.env, "BERTH_CLOCK_OFFSET")
+	if err := os.Chmod(ca.File(), 0o664); err != nil {
+		t.Fatal(err)
+	}
+	if p := about(f.problems(t), "external_roots_file"); p == nil || !strings.Contains(p.String(), "chmod go-w") {
+		t.Errorf("open to others: %v", p)
+	}
+	f.set("external_roots_file", f.write(t, "empty.pem", ""))
+	if p := about(f.problems(t), "external_roots_file"); p == nil || !strings.Contains(p.String(), "there is none") {
+		t.Errorf("an empty file: %v", p)
 	}
 }

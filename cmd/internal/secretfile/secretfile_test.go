@@ -56,6 +56,24 @@ func TestOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
+// What is no secret may be read by others, and is refused where they may write it.
+func TestTrustedFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o444: true, 0o644: true, 0o664: false, 0o646: false, 0o620: false} {
+		_, err := secretfile.ReadTrusted(write(t, filepath.Join(dir, "f"), "x", mode))
+		if (err == nil) != ok {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+		if f, is := fault.As(err); !ok && (!is || f.Slug != "file_unsafe" || !strings.Contains(f.Cure, "chmod go-w")) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+	if _, err := secretfile.ReadTrusted(dir); fault.SlugOf(err) != "file_unsafe" {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
 // A write replaces the file as a whole, with mode 0600, and leaves nothing else behind.
 func TestWrite(t *testing.T) {
 	t.Parallel()

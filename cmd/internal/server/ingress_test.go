@@ -30,6 +30,7 @@ func (r *running) enrolled(o apiclient.Operator) *tls.Certificate {
 			r.tb.Fatal(err)
 		}
 	}
+	must(r.process.Trust.KeepKeys(ctx)) // the duty may not have made the first root yet
 	_, err := o.CreateRegion(ctx, contract.NewRegion{ID: "eu", Origin: "https://eu.example"})
 	must(err)
 	_, err = o.CreateNode(ctx, contract.NewNode{ID: "n1", Region: "eu", Capacity: contract.Capacity{Tenants: 1, Bytes: 1}})

@@ -172,6 +172,10 @@ func (s *Server) reloadOnHangUp(ctx context.Context, certs *certificates, front 
 		front.reread()
 		_, err := s.Process.Secrets.Reload()
 		said(s.Process.Log, "ingress secrets", err)
+		if s.Process.Config.ExternalRootsFile != "" {
+			_, err := s.Process.Roots.Reload()
+			said(s.Process.Log, "the roots of other CAs", err)
+		}
 		for _, w := range certs.all() {
 			_, err := w.Reload()
 			said(s.Process.Log, "a certificate", err)

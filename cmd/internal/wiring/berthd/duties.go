@@ -2,6 +2,7 @@ package berthd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -23,6 +24,7 @@ type sweeps struct {
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Secrets *IngressSecrets
+	Roots   *ExternalRoots
 }
 
 const (
@@ -72,11 +74,15 @@ func (s sweeps) answers(ctx context.Context) error {
 	}
 }
 
-// files takes up ingress secrets that changed.
+// files takes up ingress secrets and roots of other CAs that changed. Those that can not be used leave what was there.
 func (s sweeps) files(ctx context.Context) error {
-	changed, err := s.Secrets.Refresh()
+	changed, secrets := s.Secrets.Refresh()
 	if changed {
 		s.Log.InfoContext(ctx, "ingress secrets were read anew")
 	}
-	return err
+	changed, roots := s.Roots.Refresh()
+	if changed {
+		s.Log.InfoContext(ctx, "the roots of other CAs were read anew", "roots", len(s.Roots.Current()))
+	}
+	return errors.Join(secrets, roots)
 }

@@ -30,8 +30,7 @@ var GroundSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which noth
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
 	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),
 	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)), wire.Bind(new(signer.Signer), new(signer.KMS)),
-	builtinca.New, wire.Bind(new(ca.BuiltIn), new(*builtinca.CA)),
-	provideTokens, provideSecrets, provideBootstrap,
+	provideCA, provideTokens, provideSecrets, provideExternalRoots, provideBootstrap,
 	wire.Struct(new(Ground), "*"),
 )
 
@@ -51,6 +50,14 @@ func provideKMS(c config.Config, log *slog.Logger) (signer.KMS, func(), error) {
 	return kms, func() { _ = kms.Close() }, nil
 }
 
+// provideCA is none where every certificate comes from outside.
+func provideCA(c config.Config, kms signer.KMS) ca.BuiltIn {
+	if c.CA == config.CANone {
+		return nil
+	}
+	return builtinca.New(kms)
+}
+
 func provideTokens(c config.Config, kms signer.KMS) access.TokenPorts {
 	return access.TokenPorts{
 		Issuer: token.NewIssuer(kms, c.TrustDomain), Verifier: token.NewDeviceVerifier(c.TrustDomain),
@@ -61,6 +68,15 @@ func provideTokens(c config.Config, kms signer.KMS) access.TokenPorts {
 func provideSecrets(c config.Config) (*IngressSecrets, error) {
 	path := c.IngressSecretsFile
 	return secretfile.Watch(func() (identity.IngressSecrets, error) { return secretfile.IngressSecrets(path) }, path)
+}
+
+// provideExternalRoots are none, which no file changes, where none is named.
+func provideExternalRoots(c config.Config, now clock.Clock) (*ExternalRoots, error) {
+	path := c.ExternalRootsFile
+	if path == "" {
+		return secretfile.Watch(func() ([]identity.ExternalRoot, error) { return nil, nil })
+	}
+	return secretfile.Watch(func() ([]identity.ExternalRoot, error) { return secretfile.ExternalRoots(path, now.Now()) }, path)
 }
 
 func provideBootstrap(c config.Config) (trust.Bootstrap, error) {

@@ -33,6 +33,7 @@ type Process struct {
 	Ground   Ground
 	Trust    *trust.Trust
 	Secrets  *IngressSecrets
+	Roots    *ExternalRoots
 }
 
 // Handlers are what the listeners serve.
@@ -82,3 +83,6 @@ type Ground struct {
 
 // IngressSecrets are the secrets that the ingress signs by, as their file has them now.
 type IngressSecrets = secretfile.Watched[identity.IngressSecrets]
+
+// ExternalRoots are the roots of CAs outside that are believed, as their file has them now.
+type ExternalRoots = secretfile.Watched[[]identity.ExternalRoot]

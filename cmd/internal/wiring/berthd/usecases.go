@@ -14,7 +14,7 @@ import (
 // UseCaseSet are the areas of the application over their ports.
 var UseCaseSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	wire.Bind(new(access.Placer), new(*fleet.Fleet)),
-	provideFleetSettings, provideAccessSettings, provideTrustSettings, provideSecretsNow,
+	provideFleetSettings, provideAccessSettings, provideTrustSettings, provideSecretsNow, provideExternalRootsNow,
 	wire.Struct(new(fleet.Fleet), "Store", "Clock", "IDs", "Hints", "Settings"),
 	wire.Struct(new(access.Access), "Store", "Clock", "IDs", "Hints", "Placer", "Tokens", "Settings"),
 	wire.Struct(new(trust.Trust), "*"),
@@ -29,3 +29,5 @@ func provideAccessSettings(c config.Config) access.Settings { return c.Access() 
 func provideTrustSettings(c config.Config) trust.Settings { return c.Trust() }
 
 func provideSecretsNow(s *IngressSecrets) func() identity.IngressSecrets { return s.Current }
+
+func provideExternalRootsNow(r *ExternalRoots) func() []identity.ExternalRoot { return r.Current }

@@ -7,7 +7,6 @@
 package berthd
 
 import (
-	"berth/adapters/ca/builtinca"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
 	"berth/adapters/httpapi/node"
@@ -64,7 +63,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Tokens:   tokenPorts,
 		Settings: accessSettings,
 	}
-	ca := builtinca.New(kms)
+	builtIn := provideCA(c, kms)
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
@@ -73,6 +72,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		return nil, nil, err
 	}
 	v2 := provideSecretsNow(watched)
+	secretfileWatched, err := provideExternalRoots(c, clock)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	v3 := provideExternalRootsNow(secretfileWatched)
 	bootstrap, err := provideBootstrap(c)
 	if err != nil {
 		cleanup2()
@@ -80,16 +86,17 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		return nil, nil, err
 	}
 	trustTrust := &trust.Trust{
-		Store:     berthdLate,
-		Clock:     clock,
-		IDs:       source,
-		Hints:     hub,
-		Signer:    kms,
-		CA:        ca,
-		Observer:  metrics,
-		Settings:  trustSettings,
-		Secrets:   v2,
-		Bootstrap: bootstrap,
+		Store:         berthdLate,
+		Clock:         clock,
+		IDs:           source,
+		Hints:         hub,
+		Signer:        kms,
+		CA:            builtIn,
+		Observer:      metrics,
+		Settings:      trustSettings,
+		Secrets:       v2,
+		ExternalRoots: v3,
+		Bootstrap:     bootstrap,
 	}
 	deps := operator.Deps{
 		Version: string2,
@@ -137,8 +144,9 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
+		Roots:   secretfileWatched,
 	}
-	v3 := provideDuties(c, berthdSweeps)
+	v4 := provideDuties(c, berthdSweeps)
 	leader := provideAlone(metrics)
 	watchWatch := &watch.Watch{
 		Clock:  clock,
@@ -158,11 +166,12 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v3,
+		Duties:   v4,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
 		Secrets:  watched,
+		Roots:    secretfileWatched,
 	}
 	return process, func() {
 		cleanup2()
@@ -221,7 +230,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Tokens:   tokenPorts,
 		Settings: accessSettings,
 	}
-	ca := builtinca.New(kms)
+	builtIn := provideCA(c, kms)
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
@@ -231,6 +240,14 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		return nil, nil, err
 	}
 	v2 := provideSecretsNow(watched)
+	secretfileWatched, err := provideExternalRoots(c, clock)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	v3 := provideExternalRootsNow(secretfileWatched)
 	bootstrap, err := provideBootstrap(c)
 	if err != nil {
 		cleanup3()
@@ -239,16 +256,17 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		return nil, nil, err
 	}
 	trustTrust := &trust.Trust{
-		Store:     berthdLate,
-		Clock:     clock,
-		IDs:       source,
-		Hints:     berthdRelayed,
-		Signer:    kms,
-		CA:        ca,
-		Observer:  metrics,
-		Settings:  trustSettings,
-		Secrets:   v2,
-		Bootstrap: bootstrap,
+		Store:         berthdLate,
+		Clock:         clock,
+		IDs:           source,
+		Hints:         berthdRelayed,
+		Signer:        kms,
+		CA:            builtIn,
+		Observer:      metrics,
+		Settings:      trustSettings,
+		Secrets:       v2,
+		ExternalRoots: v3,
+		Bootstrap:     bootstrap,
 	}
 	deps := operator.Deps{
 		Version: string2,
@@ -296,8 +314,9 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
+		Roots:   secretfileWatched,
 	}
-	v3 := provideDuties(c, berthdSweeps)
+	v4 := provideDuties(c, berthdSweeps)
 	leader, err := provideElected(berthdLate, clock, source, log, metrics)
 	if err != nil {
 		cleanup3()
@@ -323,11 +342,12 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v3,
+		Duties:   v4,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
 		Secrets:  watched,
+		Roots:    secretfileWatched,
 	}
 	return process, func() {
 		cleanup3()
