@@ -208,8 +208,9 @@ func TestStop(t *testing.T) {
 	if a, err := writes.read(); err != nil || a.StatusCode != 200 {
 		t.Errorf("what was accepted was answered %v %v", a.Response, err)
 	}
-	must(t, <-w.done)
-	w.done <- nil
+	err := <-w.done
+	w.done <- nil // for the cleanup, which waits for it, too
+	must(t, err)
 }
 
 // The log tells of each request, and of no secret: no assertion, no header, no query, no body (lesson: access logs leak).

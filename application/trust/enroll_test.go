@@ -388,20 +388,40 @@ func TestEnrollWhileTheAuthorityIsAway(t *testing.T) {
 	e.must(err)
 }
 
-// Before the first root is made nobody is enrolled, and the bundle is empty.
-func TestEnrollBeforeTheFirstRoot(t *testing.T) {
+// While no root is believed, as before the first was made, nobody is enrolled and the bundle is not answered empty: both say
+// that they are not ready, and when to ask again. A root of another CA is enough for a bundle.
+func TestNotReadyBeforeTheFirstRoot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	authority := catest.NewMemory(w.kms)
 	w.CA = authority
 	e := &enrolment{w, authority}
-	_, err := e.enroll(e.joinToken("n1").Clear, "n1")
-	w.refused(err, fault.Unavailable, "ca_unavailable")
-	bundle, err := w.TrustBundle(w.ctx)
-	w.must(err)
-	if len(bundle.Roots) != 0 || bundle.TrustDomain != domain {
-		t.Fatalf("the bundle is %+v", bundle)
+	notReady := func() {
+		t.Helper()
+		_, enroll := e.enroll(e.joinToken("n1").Clear, "n1")
+		_, bundle := w.TrustBundle(w.ctx)
+		for _, err := range []error{enroll, bundle} {
+			w.refused(err, fault.Unavailable, "ca_not_ready")
+			if f, _ := fault.As(err); f.RetryAfter <= 0 {
+				t.Error("the refusal does not say when to ask again")
+			}
+		}
 	}
+	notReady()
+	w.must(e.KeepKeys(w.ctx))
+	out, err := e.enroll(e.joinToken("n1").Clear, "n1")
+	w.must(err)
+	e.believes(out.Bundle, 1)
+	kid := e.roots()[0].KID
+	e.kms.Break(errors.New("gone"))
+	_, err = e.CompromiseSigningKey(w.ctx, trust.CompromiseSigningKeyRequest{Actor: alice, KID: kid})
+	w.must(err)
+	notReady()
+	roots := foreignRoots(t, noon.Add(day), keyOf("one"))
+	e.ExternalRoots = func() []identity.ExternalRoot { return roots }
+	b, err := e.TrustBundle(w.ctx)
+	w.must(err)
+	e.believes(b, 0, roots...)
 }
 
 // A process that is killed between signing and admitting leaves the token unspent and nothing admitted; one killed

@@ -31,8 +31,8 @@ type issuing struct {
 	issuer identity.SigningKeyRecord
 }
 
-// issuing names the CA key that signs now. Faults: Unavailable ca_unavailable where none may, ca_absent where there is no
-// CA.
+// issuing names the CA key that signs now. Faults: Unavailable ca_unavailable where none may, ca_not_ready where none is even
+// believed yet, ca_absent where there is no CA.
 func (t *Trust) issuing(ctx context.Context, r *store.Roles, id identity.SPIFFEID, csr identity.CertificateRequest) (issuing, error) {
 	if t.CA == nil {
 		return issuing{}, ca.Absent()
@@ -41,7 +41,11 @@ func (t *Trust) issuing(ctx context.Context, r *store.Roles, id identity.SPIFFEI
 	if err != nil {
 		return issuing{}, err
 	}
-	issuer, err := ring.Signing(t.Clock.Now())
+	now := t.Clock.Now()
+	if len(ring.Published(now)) == 0 {
+		return issuing{}, ca.NotReady()
+	}
+	issuer, err := ring.Signing(now)
 	if err != nil {
 		return issuing{}, ca.Away(err)
 	}
@@ -94,6 +98,6 @@ func (t *Trust) admitSigned(ctx context.Context, w *work, s signed, by string) (
 	}); err != nil {
 		return Enrolled{}, err
 	}
-	s.Bundle = t.bundle(ring)
-	return s.Enrolled, nil
+	s.Bundle, err = t.bundle(ring)
+	return s.Enrolled, err
 }

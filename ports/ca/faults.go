@@ -17,6 +17,11 @@ func Away(cause error) *fault.Error {
 	return f
 }
 
+// NotReady is the fault of a control plane that believes no root yet.
+func NotReady() *fault.Error {
+	return fault.New(fault.Unavailable, "ca_not_ready", "no root is in force yet").After(Retry)
+}
+
 // Absent is the fault of a control plane without an authority of its own.
 func Absent() *fault.Error {
 	return fault.New(fault.Unavailable, "ca_absent", "no certificates are signed here: this control plane has no authority of its own").

@@ -46,7 +46,7 @@ func (r *running) enrolled(o apiclient.Operator) *tls.Certificate {
 	defer c.Close()
 	ask := contract.Enroll{JoinToken: token.Token, CSR: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: csr}))}
 	in, err := apiclient.NewEnrolment(c).Enroll(ctx, ask)
-	for late := time.Now().Add(time.Minute); fault.SlugOf(err) == "ca_unavailable" && time.Now().Before(late); {
+	for late := time.Now().Add(time.Minute); fault.SlugOf(err) == "ca_not_ready" && time.Now().Before(late); {
 		<-time.After(50 * time.Millisecond)                  // within what the listener lets one address ask
 		in, err = apiclient.NewEnrolment(c).Enroll(ctx, ask) // its key is made once the duties run
 	}
@@ -150,13 +150,13 @@ func TestStopWithIngress(t *testing.T) {
 	}
 	polled := make(chan error, 1)
 	go func() {
-		_, err := node.Poll(t.Context(), []contract.Known{}, 20*time.Second) // a POST, of which the ingress does not know that it waits
+		_, err := node.Poll(t.Context(), []contract.Known{}, 20*time.Second)
 		polled <- err
 	}()
 	r.shows("berth_hint_subscriptions 1")
 	began := time.Now()
 	r.finish()
-	if err := <-polled; fault.SlugOf(err) != "request_ended" { // the control plane's own word, which says when to come again
+	if err := <-polled; fault.SlugOf(err) != "ingress_stopping" && fault.SlugOf(err) != "request_ended" { // whichever is first
 		t.Errorf("who waited: %v", err)
 	}
 	if took := time.Since(began); took > 10*time.Second {
