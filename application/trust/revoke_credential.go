@@ -17,7 +17,8 @@ type RevokeCredentialRequest struct {
 }
 
 // RevokeCredential ends a certificate at once: the next request by it is refused, and a long poll that waits is refused
-// as soon as it is hinted at, or else before it answers. Repeating it, or revoking a superseded one, changes nothing.
+// as soon as it is hinted at, or else before it answers. Whatever was asked for over it ends with it, as
+// Credentials.Revoke says. Repeating it, or revoking a superseded one, changes nothing.
 // Faults: NotFound node_not_found, credential_not_found; Invalid text_out_of_bounds.
 func (t *Trust) RevokeCredential(ctx context.Context, in RevokeCredentialRequest) (identity.CredentialRecord, error) {
 	if in.Reason == "" {
@@ -37,19 +38,27 @@ func (t *Trust) RevokeCredential(ctx context.Context, in RevokeCredentialRequest
 			return err
 		}
 		out = set.Find(in.Fingerprint).Record()
-		if ended == nil {
-			return nil
-		}
-		if err := w.Credentials.Save(ctx, ended); err != nil {
-			return err
-		}
-		w.topics = append(w.topics, notify.Topic("node/"+in.Node))
-		return w.note(ctx, "credential.revoked", "node/"+in.Node, map[string]string{
-			"fingerprint": in.Fingerprint, "reason": in.Reason,
-		})
+		return w.revoked(ctx, in.Node, ended)
 	})
 	if err != nil {
 		return identity.CredentialRecord{}, err
 	}
 	return out, nil
+}
+
+// revoked stores and notes what a revocation ended, each with its own reason.
+func (w *work) revoked(ctx context.Context, node string, ended []*identity.Credential) error {
+	if len(ended) > 0 {
+		w.topics = append(w.topics, notify.Topic("node/"+node))
+	}
+	for _, c := range ended {
+		if err := w.Credentials.Save(ctx, c); err != nil {
+			return err
+		}
+		detail := map[string]string{"fingerprint": c.Fingerprint(), "reason": c.Record().RevokedReason}
+		if err := w.note(ctx, "credential.revoked", "node/"+node, detail); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -57,7 +57,7 @@ func (t *Trust) RotateCredential(ctx context.Context, in RotateCredentialRequest
 		if err := t.mayRotate(ctx, w, in.Caller); err != nil {
 			return err
 		}
-		out, err = t.admitSigned(ctx, w, signed, "credential/"+in.Caller.Fingerprint)
+		out, err = t.admitSigned(ctx, w, signed, identity.RotatedOver(in.Caller.Fingerprint))
 		return err
 	})
 	if err != nil {

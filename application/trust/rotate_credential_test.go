@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -159,6 +160,51 @@ func TestRevocationOfAnEnrolledNode(t *testing.T) {
 		t.Errorf("those who wait were hinted at by %v", topics)
 	}
 	_, err = e.enroll(e.joinToken("n1").Clear, "anew")
+	e.must(err)
+}
+
+// What was asked for over a certificate ends with it, in one transaction, and each has its entry in the audit log, which
+// names the one revoked; those who wait are hinted at once, and a certificate that came by another way stays.
+func TestRevocationEndsWhatWasRotatedOverIt(t *testing.T) {
+	t.Parallel()
+	e := newEnrolment(t)
+	stolen := e.enrolled("n1")
+	thief := map[string]bool{stolen.Fingerprint: true}
+	for _, key := range []string{"a", "b", "c"} {
+		out, err := e.rotate("n1", stolen.Fingerprint, key)
+		e.must(err)
+		thief[out.Fingerprint] = true
+	}
+	mine, err := e.enroll(e.joinToken("n1").Clear, "anew")
+	e.must(err)
+	since := e.dump().Audit.Sequence
+	e.hints.took()
+	e.mem.Inject(storetest.Faults{Twice: true})
+	_, err = e.RevokeCredential(e.ctx, trust.RevokeCredentialRequest{Actor: alice, Node: "n1", Fingerprint: stolen.Fingerprint, Reason: "stolen"})
+	e.must(err)
+	e.mem.Inject(storetest.Faults{})
+	if got := e.hints.took(); len(got) != 1 || got[0] != "node/n1" {
+		t.Errorf("hinted at %v", got)
+	}
+	for fp, state := range e.states("n1") {
+		if thief[fp] != (state == identity.CredentialRevoked) {
+			t.Errorf("%s is %s", fp, state)
+		}
+	}
+	page, err := e.AuditEntries(e.ctx, trust.AuditEntriesRequest{After: since})
+	e.must(err)
+	for _, a := range page.Entries {
+		fp, reason := a.Detail["fingerprint"], a.Detail["reason"]
+		if !thief[fp] || a.Action != "credential.revoked" || a.Actor.ID != "alice" ||
+			fp != stolen.Fingerprint && !strings.Contains(reason, stolen.Fingerprint) {
+			t.Errorf("the audit log says %+v", a)
+		}
+		delete(thief, fp)
+	}
+	if len(thief) != 0 {
+		t.Errorf("the audit log does not tell of %v", thief)
+	}
+	_, _, err = e.use("n1", mine.Fingerprint)
 	e.must(err)
 }
 

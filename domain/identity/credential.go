@@ -51,7 +51,7 @@ type CredentialRecord struct {
 	UsedAt        time.Time // first use; zero before
 	RevokedAt     time.Time // zero unless revoked
 	RevokedReason string
-	AdmittedBy    string // what let it in, such as a join token's id or the fingerprint it was rotated with
+	AdmittedBy    string // what let it in, such as a join token's id, or RotatedOver of what it was asked for over
 }
 
 // Credential is one certificate of a node.

@@ -147,9 +147,13 @@ func (s *Credentials) Use(fingerprint string, now time.Time) (changed []*Credent
 	return changed, nil
 }
 
-// Revoke ends a certificate at once, as Credential.Revoke, and returns it where that changed it. NotFound
-// credential_not_found.
-func (s *Credentials) Revoke(fingerprint string, now time.Time, reason string) (changed *Credential, err error) {
+// RotatedOver names a certificate as what let in the one that was asked for over it.
+func RotatedOver(fingerprint string) string { return "credential/" + fingerprint }
+
+// Revoke ends a certificate at once, as Credential.Revoke, and with it whatever was asked for over it, over that, and so
+// on, and has not ended: who stole its key may have asked for more. It returns what that changed, the named one first; the
+// reason of the others names it. Where the named one does not change, nothing does. NotFound credential_not_found.
+func (s *Credentials) Revoke(fingerprint string, now time.Time, reason string) (changed []*Credential, err error) {
 	c := s.find(fingerprint)
 	if c == nil {
 		return nil, fault.New(fault.NotFound, "credential_not_found", "the node has no such certificate")
@@ -157,5 +161,34 @@ func (s *Credentials) Revoke(fingerprint string, now time.Time, reason string) (
 	if ended, err := c.Revoke(now, reason); !ended {
 		return nil, err
 	}
-	return RestoreCredential(c.record), nil
+	changed = append(changed, RestoreCredential(c.record))
+	because := "asked for over " + fingerprint + ", which was revoked"
+	for _, d := range s.descendants(c) {
+		if !now.Before(d.record.ExpiresAt) {
+			continue
+		}
+		ended, err := d.Revoke(now, because)
+		if err != nil {
+			return nil, err
+		}
+		if ended {
+			changed = append(changed, RestoreCredential(d.record))
+		}
+	}
+	return changed, nil
+}
+
+// descendants are those that were asked for over a credential, directly or through others in whatever state, each once
+// and without the credential itself: what is stored is not trusted to be a tree.
+func (s *Credentials) descendants(of *Credential) []*Credential {
+	found := []*Credential{of}
+	for i := 0; i < len(found); i++ {
+		by := RotatedOver(found[i].record.Fingerprint)
+		for _, c := range s.all {
+			if c.record.AdmittedBy == by && !slices.Contains(found, c) {
+				found = append(found, c)
+			}
+		}
+	}
+	return found[1:]
 }
