@@ -12,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,33 @@ func TestClientCertificates(t *testing.T) {
 					break
 				}
 			}
+		}
+	}
+}
+
+// A connection that shows no certificate is one of a port scan more often than of a node: it is counted, and told of to those
+// only who debug. One that shows a bad one is told of to everybody.
+func TestPortScansAreNotLogged(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for _, c := range []struct {
+		cert   *tls.Certificate
+		reason string
+		level  string
+	}{
+		{nil, "certificate_required", "DEBUG"},
+		{w.ca.issue(t, nodeTemplate()), "certificate_names", "INFO"},
+	} {
+		if !w.refused(c.cert) {
+			t.Fatalf("%s: was let in", c.reason)
+		}
+		line := regexp.MustCompile(`level=(\w+) msg="a connection was refused" reason=` + c.reason)
+		eventually(t, c.reason+" is logged", func() bool { return line.MatchString(w.log.String()) })
+		if got := line.FindStringSubmatch(w.log.String())[1]; got != c.level {
+			t.Errorf("%s is logged at %s", c.reason, got)
+		}
+		if n := w.count("berth_ingress_handshake_failures_total", c.reason); n != 1 {
+			t.Errorf("%s was counted %v times", c.reason, n)
 		}
 	}
 }

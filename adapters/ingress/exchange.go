@@ -125,7 +125,7 @@ func (x *exchange) request() (*upstream.Request, error) {
 
 // forward sends the request and passes the answer on.
 func (x *exchange) forward(q *upstream.Request) error {
-	x.link.safe.Store(q.Method == http.MethodGet || q.Method == http.MethodHead)
+	x.link.safe.Store(contract.Reads(q.Method, q.Target))
 	ctx := x.r.Context()
 	select {
 	case <-x.g.stopping:

@@ -134,7 +134,7 @@ func (f *front) refuse(l *link, err error) {
 	}
 	f.g.o.Metrics.handshakeFailed(reason)
 	level := slog.LevelInfo
-	if _, named := fault.As(err); !named { // port scans and probes of load balancers
+	if _, named := fault.As(err); !named || reason == certificateRequired { // port scans and probes of load balancers
 		level = slog.LevelDebug
 	}
 	f.g.o.Log.Log(f.ctx, level, "a connection was refused", "reason", reason, "remote", l.RemoteAddr().String(), "error", err)

@@ -169,13 +169,16 @@ func TestAssertionCarriesTheClock(t *testing.T) {
 	}
 }
 
+// poll is a POST that changes nothing.
+const poll = "POST /internal/v1/nodes/n1/authorization/poll HTTP/1.1\r\nHost: berth\r\nContent-Length: 2\r\n\r\n{}"
+
 // A stop finishes what was accepted, answers what only waits, and takes nothing new.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	writes, waits, idle := w.as("n1"), w.as("n2"), w.as("n3")
+	writes, waits, polls, idle := w.as("n1"), w.as("n2"), w.as("n4"), w.as("n3")
 	idle.ask(get)
-	asked, held := make(chan struct{}, 2), make(chan struct{})
+	asked, held := make(chan struct{}, 3), make(chan struct{})
 	w.back.answers(func(b net.Conn, a arrived) bool {
 		asked <- struct{}{}
 		<-held
@@ -184,12 +187,16 @@ func TestStop(t *testing.T) {
 	})
 	writes.write(post("{}", "Content-Length: 2"))
 	waits.write(get)
-	<-asked
-	<-asked
+	polls.write(poll)
+	for range 3 {
+		<-asked
+	}
 	w.stop()
-	a, err := waits.read()
-	if err != nil || a.StatusCode != 503 || a.slug() != "ingress_stopping" || a.Header.Get("Retry-After") != "1" {
-		t.Errorf("what only waits was answered %v %v", a.Response, err)
+	for what, c := range map[string]*client{"what only waits": waits, "a poll": polls} {
+		a, err := c.read()
+		if err != nil || a.StatusCode != 503 || a.slug() != "ingress_stopping" || a.Header.Get("Retry-After") != "1" {
+			t.Errorf("%s was answered %v %v", what, a.Response, err)
+		}
 	}
 	ends(t, idle)
 	eventually(t, "no connection is taken", func() bool {

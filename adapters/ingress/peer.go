@@ -28,6 +28,8 @@ type standing struct {
 	ends    time.Time
 }
 
+const certificateRequired = "certificate_required"
+
 // verifier judges peers by the bundle that is in force.
 type verifier struct {
 	trust       *Trust
@@ -42,7 +44,7 @@ type verifier struct {
 func (v *verifier) identify(state tls.ConnectionState) (*peer, error) {
 	shown := state.PeerCertificates
 	if len(shown) == 0 {
-		return nil, fault.New(fault.Unauthenticated, "certificate_required", "the client shows no certificate")
+		return nil, fault.New(fault.Unauthenticated, certificateRequired, "the client shows no certificate")
 	}
 	if len(shown) > maxChain {
 		return nil, fault.New(fault.Invalid, "certificate_malformed", "the client shows more than %d certificates", maxChain)
