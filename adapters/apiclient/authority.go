@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/pem"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,6 @@ import (
 // does and which faults it has is said at ports/authority. Use NewAuthority, and Close when done.
 type Authority struct {
 	options  AuthorityOptions
-	enrol    *Client
 	channels atomic.Pointer[channels]
 }
 
@@ -26,11 +26,17 @@ type AuthorityOptions struct {
 	Node    string
 	Control Options
 	Enroll  Options
+	// Roots is who may sign the certificates of both, asked whenever connections are made anew. Where it is nil, or gives
+	// nil, that is what the options say.
+	Roots func() *x509.CertPool
 }
 
 // channels are clients with connections of their own each, so that none waits for another: what hangs in a long poll
 // holds up no beat, and the poll that is the safety net shares nothing with the hints (A4).
-type channels struct{ calls, polls, waits Node }
+type channels struct {
+	calls, polls, waits Node
+	enrol               *Client
+}
 
 var (
 	_ authority.Enrolment      = (*Authority)(nil)
@@ -44,10 +50,6 @@ var (
 // NewAuthority returns the control plane at the places given. Fault: Invalid invalid_url.
 func NewAuthority(o AuthorityOptions) (*Authority, error) {
 	a := &Authority{options: o}
-	var err error
-	if a.enrol, err = New(o.Enroll); err != nil {
-		return nil, err
-	}
 	c, err := o.open()
 	if err != nil {
 		return nil, err
@@ -57,6 +59,15 @@ func NewAuthority(o AuthorityOptions) (*Authority, error) {
 }
 
 func (o AuthorityOptions) open() (*channels, error) {
+	if o.Roots != nil {
+		if roots := o.Roots(); roots != nil {
+			o.Control.CA, o.Enroll.CA = roots, roots
+		}
+	}
+	enrol, err := New(o.Enroll)
+	if err != nil {
+		return nil, err
+	}
 	var out [3]Node
 	for i := range out {
 		c, err := New(o.Control)
@@ -65,16 +76,17 @@ func (o AuthorityOptions) open() (*channels, error) {
 		}
 		out[i] = NewNode(c, o.Node)
 	}
-	return &channels{out[0], out[1], out[2]}, nil
+	return &channels{out[0], out[1], out[2], enrol}, nil
 }
 
 func (c *channels) close() {
 	for _, n := range []Node{c.calls, c.polls, c.waits} {
 		n.c.Close()
 	}
+	c.enrol.Close()
 }
 
-// Renew has every later request go over a new connection, on which the certificate is asked for anew. Requests in flight
+// Renew has every later request go over a new connection, on which certificate and roots are asked for anew. Requests in flight
 // end on the connections that they have, which are then closed.
 func (a *Authority) Renew() {
 	next, err := a.options.open()
@@ -85,16 +97,13 @@ func (a *Authority) Renew() {
 }
 
 // Close lets go of idle connections.
-func (a *Authority) Close() {
-	a.enrol.Close()
-	a.channels.Load().close()
-}
+func (a *Authority) Close() { a.channels.Load().close() }
 
 func (a *Authority) calls() Node { return a.channels.Load().calls }
 
 // Enroll gives the join token and gets a certificate.
 func (a *Authority) Enroll(ctx context.Context, joinToken string, csr []byte) (authority.Issued, error) {
-	out, err := NewEnrolment(a.enrol).Enroll(ctx, contract.Enroll{JoinToken: joinToken, CSR: requestPEM(csr)})
+	out, err := NewEnrolment(a.channels.Load().enrol).Enroll(ctx, contract.Enroll{JoinToken: joinToken, CSR: requestPEM(csr)})
 	return issued(out, err)
 }
 

@@ -120,6 +120,8 @@ func TestBadBundles(t *testing.T) {
 		"a key": pemOf("PRIVATE KEY", []byte("x")), "no certificate": pemOf("CERTIFICATE", []byte("x")),
 		"one bad": append(bytes.Clone(good), pemOf("CERTIFICATE", leaf.Certificate[0])...),
 		"long":    bytes.Repeat([]byte("\n"), 2<<20),
+		// A decoder goes on to the next block by itself.
+		"one garbled": append(bytes.Replace(good, []byte("\nM"), []byte("\n?"), 1), good...),
 	} {
 		changed, err := w.trust.Set(text)
 		if changed || fault.SlugOf(err) != "trust_bundle_malformed" {

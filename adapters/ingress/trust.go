@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/pem"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"berth/domain/fault"
+	"berth/domain/identity"
 )
 
 const (
@@ -89,15 +89,12 @@ func parseBundle(text []byte) (*bundle, error) {
 	seen := map[[sha256.Size]byte]bool{}
 	digest := sha256.New()
 	for rest := bytes.TrimSpace(text); len(rest) > 0; rest = bytes.TrimSpace(rest) {
-		if !bytes.HasPrefix(rest, []byte("-----BEGIN CERTIFICATE-----")) {
-			return nil, malformedBundle("it holds something other than PEM blocks of the type CERTIFICATE")
-		}
-		block, after := pem.Decode(rest)
-		if block == nil || block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
-			return nil, malformedBundle("a block of it is cut off or garbled")
+		der, after, ok := identity.NextBlock("CERTIFICATE", rest)
+		if !ok {
+			return nil, malformedBundle("it holds something other than whole PEM blocks of the type CERTIFICATE")
 		}
 		rest = after
-		root, err := x509.ParseCertificate(block.Bytes)
+		root, err := x509.ParseCertificate(der)
 		if err != nil || !root.IsCA || !root.BasicConstraintsValid {
 			return nil, malformedBundle("a certificate in it is not that of an authority").Because(err)
 		}

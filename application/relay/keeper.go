@@ -28,6 +28,14 @@ type keeper struct {
 	tries   backoff
 	told    string // what was said last of why there is no certificate
 	expired bool   // the certificate is lost by this machine's clock, and by nobody else's word
+	unfit   unfit
+}
+
+// unfit is the join token of which the certificate was not this node's, as one that was meant for another node: asking
+// again would bring another such certificate each time. A process that is started anew, with other settings, asks again.
+type unfit struct {
+	token [32]byte
+	why   error // nil for none
 }
 
 func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct{}, 1)} }
@@ -171,7 +179,10 @@ func (k *keeper) clocks() placement.Clocks {
 // copied the disk since.
 func (k *keeper) prepared(ctx context.Context, purpose string) (key ed25519.PrivateKey, csr []byte, err error) {
 	next, ok, err := k.Identity.Prepared(ctx)
-	if err != nil {
+	switch slug := fault.SlugOf(err); {
+	case slug == "engine_damaged", slug == "file_unsafe": // another one takes its place
+		k.Log.WarnContext(ctx, "the key that was prepared can not be used, and another is made", "error", err)
+	case err != nil:
 		return nil, nil, err
 	}
 	if !ok || next.For != purpose {
@@ -229,6 +240,9 @@ func (k *keeper) fresh(ctx context.Context) (token string, hash [32]byte, ok boo
 		return "", hash, false, err
 	}
 	hash = identity.HashSecret(identity.JoinToken, token)
+	if k.unfit.why != nil && k.unfit.token == hash {
+		return "", hash, false, k.unfit.why
+	}
 	used, err := k.Identity.Spent(ctx, hash)
 	return token, hash, err == nil && !used, err
 }
@@ -278,6 +292,7 @@ func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
 	}
 	c, err := k.issued(in, key)
 	if err != nil {
+		k.unfit = unfit{hash, err}
 		return err
 	}
 	k.serverTime(ctx, in.ServerTime, sent)

@@ -226,9 +226,35 @@ func TestStrangeCertificates(t *testing.T) {
 		}
 		r.give(r.control.JoinToken("n1", time.Hour)) // another node's
 		r.start()
+		before := r.called("Enroll")
 		pass(20 * time.Second)
 		if _, _, shown := r.node.Certificate(); shown || r.node.Status().Ready() {
 			t.Error("another node's certificate is taken")
 		}
+		if tries := r.called("Enroll") - before; tries != 1 {
+			t.Errorf("%d certificates of another node were asked for", tries)
+		}
+		r.give(r.control.JoinToken("n0", time.Hour))
+		r.within(10*time.Second, "its own token is spent", func() bool { return r.node.Status().Ready() })
 	})
+}
+
+// A prepared key that can not be read, or that others may have read, is worth nothing, and another takes its place: it
+// keeps the node neither from enrolling nor from the next certificate.
+func TestDamagedPreparedKey(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]error{
+		"damaged": engine.Damaged("it", nil), "open to others": fault.New(fault.Invalid, "file_unsafe", "it is open to others"),
+	} {
+		bubble(t, func(r *rig) {
+			r.control.Life = time.Hour
+			r.damage.Store(&damage)
+			r.up()
+			if r.damage.Load() != nil {
+				t.Errorf("%s: no other key was prepared to enrol", name)
+			}
+			r.damage.Store(&damage)
+			r.within(40*time.Minute, name+": it is renewed", func() bool { return r.node.Counts().Rotations == 1 })
+		})
+	}
 }

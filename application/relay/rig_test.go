@@ -33,8 +33,9 @@ type rig struct {
 	stop    context.CancelFunc
 	ended   chan error
 	boots   uint64
-	brittle atomic.Bool // changes of copies fail
-	mute    atomic.Bool // the next change of a copy is made, and said to have failed
+	brittle atomic.Bool           // changes of copies fail
+	damage  atomic.Pointer[error] // of the prepared key, until another takes its place
+	mute    atomic.Bool           // the next change of a copy is made, and said to have failed
 
 	mu    sync.Mutex
 	spoil func(method string, back bool) error
@@ -71,7 +72,7 @@ func (r *rig) start() {
 	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
 		Authority: relay.Authority{r.client, r.client, r.client, r.client, r.client, r.client},
-		Disk:      brittle{r.disk, r}, Identity: r.disk, Tokens: r, Place: r.place,
+		Disk:      brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place,
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -192,6 +193,21 @@ func (b brittle) Change(ctx context.Context, tenant string, change func(*engine.
 		return engine.Kept{}, engine.Away(errBroken)
 	}
 	return kept, err
+}
+
+func (b brittle) Prepared(ctx context.Context) (engine.NextKey, bool, error) {
+	if err := b.r.damage.Load(); err != nil {
+		return engine.NextKey{}, false, *err
+	}
+	return b.Memory.Prepared(ctx)
+}
+
+func (b brittle) Prepare(ctx context.Context, next engine.NextKey) error {
+	err := b.Memory.Prepare(ctx, next)
+	if err == nil {
+		b.r.damage.Store(nil)
+	}
+	return err
 }
 
 var errBroken = errors.New("broken on purpose")

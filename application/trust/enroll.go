@@ -24,8 +24,7 @@ type EnrollRequest struct {
 // unspent, and so does an authority that is away.
 //
 // Faults: those of identity.ReadCertificateRequest; Invalid join_token_malformed; Unauthenticated join_token_unknown
-// (that of a retired node, too), join_token_used, join_token_expired; Exhausted credentials_too_many; Unavailable
-// ca_unavailable, ca_not_ready, ca_absent.
+// (that of a retired node, too), join_token_used, join_token_expired; Unavailable ca_unavailable, ca_not_ready, ca_absent.
 func (t *Trust) Enroll(ctx context.Context, in EnrollRequest) (Enrolled, error) {
 	key, err := joinTokenKey(in.JoinToken)
 	if err != nil {

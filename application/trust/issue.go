@@ -93,6 +93,9 @@ func (t *Trust) admitSigned(ctx context.Context, w *work, s signed, by string) (
 	if err := ring.Verifies(s.issuer, w.now); err != nil {
 		return Enrolled{}, ca.Away(err)
 	}
+	if err := w.makeRoom(ctx, s.Node); err != nil {
+		return Enrolled{}, err
+	}
 	if _, err := w.admit(ctx, s.Node, identity.Admission{
 		SPIFFEID: s.id, Fingerprint: s.Fingerprint, IssuedAt: s.issuedAt, ExpiresAt: s.ExpiresAt, AdmittedBy: by,
 	}); err != nil {
@@ -100,4 +103,22 @@ func (t *Trust) admitSigned(ctx context.Context, w *work, s signed, by string) (
 	}
 	s.Bundle, err = t.bundle(ring)
 	return s.Enrolled, err
+}
+
+// makeRoom takes the place of a certificate that nobody came to use.
+func (w *work) makeRoom(ctx context.Context, node string) error {
+	set, err := w.credentials(ctx, node)
+	if err != nil {
+		return err
+	}
+	out := set.MakeRoom(w.now)
+	if out == nil {
+		return nil
+	}
+	if err := w.Credentials.Save(ctx, out); err != nil {
+		return err
+	}
+	return w.note(ctx, "credential.superseded", "node/"+node, map[string]string{
+		"fingerprint": out.Fingerprint(), "reason": "too many were never used",
+	})
 }

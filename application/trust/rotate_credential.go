@@ -22,8 +22,7 @@ type RotateCredentialRequest struct {
 // revoked or superseded meanwhile is followed by none.
 //
 // Faults: those of identity.ReadCertificateRequest and identity.CheckCredential; Unauthenticated assertion_replayed;
-// Conflict node_retired; Exhausted credentials_too_many; Unavailable ca_unavailable,
-// ca_not_ready, ca_absent.
+// Conflict node_retired; Unavailable ca_unavailable, ca_not_ready, ca_absent.
 func (t *Trust) RotateCredential(ctx context.Context, in RotateCredentialRequest) (Enrolled, error) {
 	if err := authorization.Decide(authorization.OpRotateCredential, placement.RoleStranger, placement.PhaseNone); err != nil {
 		return Enrolled{}, err

@@ -72,6 +72,42 @@ func TestRotateCredential(t *testing.T) {
 	}
 }
 
+// However many answers are lost, as where a disk is full or a line half broken, the node gets its next certificate once one
+// arrives (LESSON 7), and no more wait for their first use than may. What somebody else's token let in does not keep it from
+// that.
+func TestRotateCredentialNeverLocksOut(t *testing.T) {
+	t.Parallel()
+	e := newEnrolment(t)
+	old := e.enrolled("n1")
+	token := e.joinToken("n1").Clear
+	for range identity.MaxPrepared {
+		_, err := e.enroll(token, "another's")
+		e.must(err)
+		e.clock.Advance(time.Second)
+	}
+	var next trust.Enrolled
+	for range 2 * identity.MaxPrepared {
+		var err error
+		next, err = e.rotate("n1", old.Fingerprint, "next")
+		e.must(err)
+		e.clock.Advance(time.Second)
+	}
+	waiting := 0
+	for _, state := range e.states("n1") {
+		if state == identity.CredentialPrepared {
+			waiting++
+		}
+	}
+	if waiting > identity.MaxPrepared {
+		t.Errorf("%d wait for their first use", waiting)
+	}
+	_, _, err := e.use("n1", next.Fingerprint)
+	e.must(err)
+	if got := e.states("n1"); got[next.Fingerprint] != identity.CredentialCurrent || got[old.Fingerprint] != identity.CredentialSuperseded {
+		t.Errorf("the certificates are %v", got)
+	}
+}
+
 // A rotation counts once: the same assertion again is a replay, on another replica too, and admits nothing.
 func TestRotationCountsOnce(t *testing.T) {
 	t.Parallel()

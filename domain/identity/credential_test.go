@@ -282,6 +282,27 @@ func TestAdmitBoundsWhatIsNeverUsed(t *testing.T) {
 	}
 }
 
+// Room is made by what has waited longest, only where all places are taken, and never by a certificate that is in use.
+func TestMakeRoom(t *testing.T) {
+	t.Parallel()
+	set := credentialsOf()
+	admit(t, set, 100, start().Add(-time.Hour))
+	use(t, set, 100, start())
+	for n := range identity.MaxPrepared {
+		if out := set.MakeRoom(start()); out != nil {
+			t.Fatalf("%d waited, and %+v made room", n, out.Record())
+		}
+		admit(t, set, n, start().Add(-time.Duration(n)*time.Second))
+	}
+	if out := set.MakeRoom(start()); out == nil || out.Fingerprint() != fingerprint(identity.MaxPrepared-1) || out.State() != identity.CredentialSuperseded {
+		t.Fatalf("%+v made room", out)
+	}
+	admit(t, set, 99, start())
+	if stateOf(set, 100) != identity.CredentialCurrent || stateOf(set, 0) != identity.CredentialPrepared || stateOf(set, 99) != identity.CredentialPrepared {
+		t.Errorf("the certificates are %+v", set.Records())
+	}
+}
+
 // rotations is a node that rotates over a lossy line, next to the set the control plane keeps.
 type rotations struct {
 	set     *identity.Credentials

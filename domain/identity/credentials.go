@@ -97,6 +97,25 @@ func (s *Credentials) Admit(a Admission, now time.Time) (added *Credential, err 
 	return RestoreCredential(record), nil
 }
 
+// MakeRoom supersedes the certificate that has waited longest for its first use, where MaxPrepared of them wait, and
+// returns it; nil where there is room. It goes before the admission of one that was signed on request: whose answers are
+// lost, or whose disk takes no certificate, asks again and again, and must not lock itself out by that (I5). Of so many
+// only the last can still be on its way.
+func (s *Credentials) MakeRoom(now time.Time) *Credential {
+	if s.prepared(now) < MaxPrepared {
+		return nil
+	}
+	var oldest *Credential
+	for _, c := range s.all {
+		waits := c.record.State == CredentialPrepared && now.Before(c.record.ExpiresAt)
+		if waits && (oldest == nil || c.record.IssuedAt.Before(oldest.record.IssuedAt)) {
+			oldest = c
+		}
+	}
+	oldest.step(credentialReplace)
+	return RestoreCredential(oldest.record)
+}
+
 // Unclaimed tells whether every certificate that something let in still waits for its first use. Only then can the answer
 // that brought it be one that was lost: once a certificate was used, superseded or revoked, its key gets no other by what
 // let it in, or a key that was stolen would outlive its revocation.

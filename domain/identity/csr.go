@@ -67,6 +67,21 @@ func OnlyBlock(kind string, text []byte) (der []byte, ok bool) {
 	return block.Bytes, true
 }
 
+// NextBlock takes the PEM block of a type that a text begins with, and returns what it holds and what follows it. A decoder
+// goes on to the next block where one is garbled: it is shown one at a time, so that none is passed over in silence.
+func NextBlock(kind string, text []byte) (der, rest []byte, ok bool) {
+	begin, end := "-----BEGIN "+kind+"-----", "-----END "+kind+"-----"
+	one, rest, whole := bytes.Cut(text, []byte(end))
+	if !whole || !bytes.HasPrefix(one, []byte(begin)) || bytes.Count(one, []byte("-----BEGIN")) != 1 {
+		return nil, nil, false
+	}
+	block, _ := pem.Decode(append(bytes.Clone(one), end...))
+	if block == nil || len(block.Headers) > 0 {
+		return nil, nil, false
+	}
+	return block.Bytes, rest, true
+}
+
 func requestFault(slug, detail string) *fault.Error {
 	return fault.New(fault.Invalid, slug, "the certificate request is refused: %s", detail).At("csr")
 }

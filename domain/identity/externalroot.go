@@ -8,7 +8,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/pem"
 	"slices"
 	"time"
 
@@ -46,9 +45,9 @@ func (r ExternalRoot) KID() string { return "external-" + r.Fingerprint[:16] }
 func ReadExternalRoots(text []byte, now time.Time) ([]ExternalRoot, error) {
 	var out []ExternalRoot
 	for rest := bytes.TrimSpace(text); len(rest) > 0; {
-		der, after, err := nextCertificate(rest)
-		if err != nil {
-			return nil, err
+		der, after, ok := NextBlock("CERTIFICATE", rest)
+		if !ok {
+			return nil, notCertificates()
 		}
 		root, err := readExternalRoot(len(out)+1, der, now)
 		if err != nil {
@@ -71,20 +70,6 @@ func ReadExternalRoots(text []byte, now time.Time) ([]ExternalRoot, error) {
 
 func externalRootFault(slug, format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, slug, "the roots of other CAs are refused: "+format, args...)
-}
-
-// nextCertificate shows a decoder one block at a time, since it goes on to the next where one is garbled.
-func nextCertificate(text []byte) (der, rest []byte, err error) {
-	const begin, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
-	one, rest, whole := bytes.Cut(text, []byte(end))
-	if !whole || !bytes.HasPrefix(one, []byte(begin)) || bytes.Count(one, []byte("-----BEGIN")) != 1 {
-		return nil, nil, notCertificates()
-	}
-	block, _ := pem.Decode(append(bytes.Clone(one), end...))
-	if block == nil || len(block.Headers) > 0 {
-		return nil, nil, notCertificates()
-	}
-	return block.Bytes, rest, nil
 }
 
 func notCertificates() error {

@@ -96,8 +96,9 @@ type NewKey struct {
 	NotBefore   time.Time
 }
 
-// NewSigningKey makes a pending key whose times are set once, from its not-before and the windows. Invalid, each
-// problem named: kid_malformed, key_purpose_unknown, public_key_malformed, text_out_of_bounds, key_windows_invalid,
+// NewSigningKey makes a pending key whose times follow from its not-before and the windows; retiring it early brings the
+// last two forward. Invalid, each problem named: kid_malformed, key_purpose_unknown, public_key_malformed,
+// text_out_of_bounds, key_windows_invalid,
 // validity_invalid (no not-before, or one so far back that the key could not sign any more), root_certificate_invalid (a
 // CA key without the root of Windows.Root, or another key with one).
 func NewSigningKey(k NewKey, w Windows, now time.Time) (*SigningKey, error) {
@@ -160,10 +161,24 @@ func (k *SigningKey) step(event keyEvent, now time.Time) error {
 		return keyRefused("a key that is %s cannot %s", k.record.State, event)
 	}
 	k.record.State = next
+	if event == keyRetire {
+		k.shorten(now)
+	}
 	if (event == keyEnd || event == keyCompromise) && k.record.EndedAt.IsZero() {
 		k.record.EndedAt = ident.Instant(now)
 	}
 	return nil
+}
+
+// shorten ends the windows of a key that signs nothing more from now on: what it signed last ends as long after as it would
+// have ended after its sign-until.
+func (k *SigningKey) shorten(now time.Time) {
+	now = ident.Instant(now)
+	if !now.Before(k.record.SignUntil) {
+		return
+	}
+	after := k.record.VerifyUntil.Sub(k.record.SignUntil)
+	k.record.SignUntil, k.record.VerifyUntil = now, now.Add(after)
 }
 
 func keyRefused(format string, args ...any) *fault.Error {

@@ -132,7 +132,30 @@ func TestUnknownKey(t *testing.T) {
 	}
 }
 
-// A key's three times follow from its not-before and the windows, and are set once.
+// A key that is retired before its time ends as long after as it would have after its sign-until, and not later: what it
+// signed last has ended by then. One that is retired late ends when it was to.
+func TestARetiredKeyEndsWithWhatItSigned(t *testing.T) {
+	t.Parallel()
+	w := windows()
+	for name, after := range map[string]time.Duration{"early": w.PublishAhead + time.Hour, "late": w.PublishAhead + w.SignFor + time.Hour} {
+		k := pendingKey(t, 1, w.NotBefore(start()), start())
+		until := k.Record().SignUntil
+		ring := ringOf(k.Record())
+		_, err := ring.Activate(k.KID(), start().Add(w.PublishAhead))
+		must(t, err)
+		now := start().Add(after)
+		_, err = ring.Retire(k.KID(), now)
+		must(t, err)
+		if now.Before(until) {
+			until = now
+		}
+		if got := ring.Records()[0]; !got.SignUntil.Equal(until) || !got.VerifyUntil.Equal(until.Add(w.VerifyAfter)) {
+			t.Errorf("%s: signs until %v, verifies until %v", name, got.SignUntil, got.VerifyUntil)
+		}
+	}
+}
+
+// A key's three times follow from its not-before and the windows.
 func TestKeyTimes(t *testing.T) {
 	t.Parallel()
 	w := windows()

@@ -43,7 +43,7 @@ func TestPages(t *testing.T) {
 	up, rest := lines(t, "ingress.md", "## Rotate the secret")
 	nodes, stopped := lines(t, "nodes.md", "## Stop a node")
 	// While the ingress page rotates what the ingress has, a node lives behind it.
-	const alive = "page | grep '\"ready\":true'\napi /nodes/n1 | grep '\"state\":\"live\"'\n"
+	const alive = "until page | grep '\"ready\":true' && api /nodes/n1 | grep '\"state\":\"live\"'; do sleep 0.2; done\n"
 	rotate, down, _ := strings.Cut(rest, "kill \"$(cat \"$D/ingress.pid\")\"; while")
 	whole := up + nodes + rotate + alive + stopped + "kill \"$(cat \"$D/ingress.pid\")\"; while" + down
 	must(t, os.WriteFile(script, []byte(whole), 0o600))
@@ -53,6 +53,8 @@ func TestPages(t *testing.T) {
 	cmd.Dir = dir
 	cmd.Env = []string{
 		"PATH=" + filepath.Dir(harness.Program(t, "berth-relay")) + ":" + os.Getenv("PATH"), "HOME=" + dir,
+		// What the pages wait for comes sooner.
+		"BERTH_LEASE_DURATION=4s", "BERTH_LEASE_MARGIN=1s", "BERTH_INGRESS_TRUST_BUNDLE_REFRESH=1s",
 	}
 	addresses := harness.FreeAddresses(t, 5)
 	for i, name := range []string{"API", "INGRESS", "PAGE", "ENROLL", "NODE_PAGE"} {

@@ -9,6 +9,7 @@
 //   - Unavailable, where no answer came: whether the request was carried out is unknown. RetryAfter is kept to;
 //   - Unauthenticated credential_unknown, credential_revoked, credential_superseded, credential_expired,
 //     credential_not_yet_valid and Forbidden credential_of_another_node, where the node's certificate is not accepted;
+//   - Unauthenticated certificate_refused, where whoever ends TLS does not take the certificate, so that nobody was asked;
 //   - Forbidden node_retired;
 //   - Exhausted rate_limited;
 //   - Internal unexpected_answer, where something else answered than a control plane of this contract.

@@ -1,13 +1,15 @@
 package relayd
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"os"
 	"sync/atomic"
+	"time"
 
 	"berth/adapters/apiclient"
+	"berth/cmd/internal/secretfile"
 	"berth/domain/fault"
 )
 
@@ -38,31 +40,63 @@ func (s *Shown) certificate() (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: chain, PrivateKey: key}, nil
 }
 
-// OpenAuthority reaches the control plane.
-func OpenAuthority(c Config, shown *Shown) (*apiclient.Authority, error) {
-	roots, err := c.roots()
-	if err != nil {
-		return nil, err
+// Roots are who may sign the control plane's certificates, as their file has them now; nil for the system's.
+type Roots = secretfile.Watched[*x509.CertPool]
+
+// OpenRoots reads them for the first time.
+func OpenRoots(c Config) (*Roots, error) {
+	if c.CAFile == "" {
+		return nil, nil //nolint:nilnil // crypto/tls then asks the system
 	}
+	return secretfile.Watch(c.roots, c.CAFile)
+}
+
+// OpenAuthority reaches the control plane.
+func OpenAuthority(c Config, shown *Shown, roots *Roots) (*apiclient.Authority, error) {
 	enroll := c.EnrollURL
 	if enroll == "" { // a node with a certificate needs none, and one without is told when it has a join token
 		enroll = c.ControlURL
 	}
-	return apiclient.NewAuthority(apiclient.AuthorityOptions{
+	o := apiclient.AuthorityOptions{
 		Node:    c.Node,
-		Control: apiclient.Options{Base: c.ControlURL, CA: roots, Certificate: shown.certificate},
-		Enroll:  apiclient.Options{Base: enroll, CA: roots},
-	})
+		Control: apiclient.Options{Base: c.ControlURL, Certificate: shown.certificate},
+		Enroll:  apiclient.Options{Base: enroll},
+	}
+	if roots != nil {
+		o.Roots = roots.Current
+	}
+	return apiclient.NewAuthority(o)
 }
 
-// roots are who may sign the control plane's certificates; nil for the system's.
-func (c Config) roots() (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return nil, nil //nolint:nilnil // crypto/tls then asks the system
+const lookRoots = 2 * time.Second
+
+// followRoots takes up roots that were replaced: from then on every connection is made anew.
+func (p *Process) followRoots(ctx context.Context) {
+	if p.Roots == nil {
+		return
 	}
-	text, err := os.ReadFile(c.CAFile)
+	look := time.NewTicker(lookRoots)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		switch changed, err := p.Roots.Refresh(); {
+		case err != nil:
+			p.Log.Error("the roots that were read before stay in use", "error", err)
+		case changed:
+			p.Log.Info("read anew", "read", "ca_file")
+			p.Authority.Renew()
+		}
+	}
+}
+
+func (c Config) roots() (*x509.CertPool, error) {
+	text, err := secretfile.ReadTrusted(c.CAFile)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "file_unreadable", "%s can not be read", c.CAFile).Because(err)
+		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"berth/adapters/apiclient"
 	"berth/application/relay"
 	"berth/cmd/internal/listen"
 	"berth/cmd/internal/secretfile"
@@ -20,10 +21,12 @@ import (
 
 // Process is a node and its page.
 type Process struct {
-	Config Config
-	Node   *relay.Node
-	Page   Page
-	Log    *slog.Logger
+	Config    Config
+	Node      *relay.Node
+	Authority *apiclient.Authority
+	Roots     *Roots // nil where the system's count
+	Page      Page
+	Log       *slog.Logger
 }
 
 // Page serves metrics and what people look at.
@@ -57,6 +60,7 @@ func (p *Process) Run(ctx context.Context, out io.Writer) error {
 		})
 	}
 	all.Go(func() { p.announce(ctx, out) })
+	all.Go(func() { p.followRoots(ctx) })
 	err = p.live(ctx)
 	end(nil)
 	_ = server.Close() // a page that is read while the node stops is read again

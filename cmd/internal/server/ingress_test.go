@@ -117,10 +117,10 @@ func TestIngressWithin(t *testing.T) {
 	if _, err := node.Heartbeat(t.Context(), contract.Heartbeat{Generation: first.Generation, Sequence: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.through(ca, nil).SigningKeys(t.Context()); fault.SlugOf(err) != "server_unreachable" {
+	if _, err := r.through(ca, nil).SigningKeys(t.Context()); fault.SlugOf(err) != "certificate_refused" {
 		t.Errorf("without a certificate: %v", err)
 	}
-	if _, err := r.through(ca, client(t, ca, "n1")).SigningKeys(t.Context()); fault.SlugOf(err) != "server_unreachable" {
+	if _, err := r.through(ca, client(t, ca, "n1")).SigningKeys(t.Context()); fault.SlugOf(err) != "certificate_refused" {
 		t.Errorf("with another CA's certificate: %v", err)
 	}
 	secretsFile(t, r.dir, "two", "b")

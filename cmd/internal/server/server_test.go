@@ -228,7 +228,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("the pinned client: %v", err)
 	}
 	for _, c := range []*tls.Certificate{nil, stranger} {
-		if err := as(c); fault.SlugOf(err) != "server_unreachable" {
+		if err := as(c); fault.SlugOf(err) != "certificate_refused" {
 			t.Errorf("another client: %v", err)
 		}
 	}

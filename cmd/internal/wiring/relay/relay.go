@@ -25,7 +25,7 @@ type Version string
 var Set = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
-	provideGround, relayd.NewShown, provideAuthority, relayd.OpenDisk, provideNode, providePage,
+	provideGround, relayd.NewShown, relayd.OpenRoots, provideAuthority, relayd.OpenDisk, provideNode, providePage,
 	wire.Struct(new(relayd.Process), "*"),
 )
 
@@ -33,8 +33,8 @@ func provideClock(c relayd.Config) (*systemclock.Clock, error) {
 	return systemclock.Shifted(c.ClockOffset)
 }
 
-func provideAuthority(c relayd.Config, shown *relayd.Shown) (*apiclient.Authority, func(), error) {
-	a, err := relayd.OpenAuthority(c, shown)
+func provideAuthority(c relayd.Config, shown *relayd.Shown, roots *relayd.Roots) (*apiclient.Authority, func(), error) {
+	a, err := relayd.OpenAuthority(c, shown, roots)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,7 +23,11 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 	source := ulidids.New(clock)
 	relayGround := provideGround(clock, source, log)
 	shown := relayd.NewShown()
-	authority, cleanup, err := provideAuthority(c, shown)
+	watched, err := relayd.OpenRoots(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	authority, cleanup, err := provideAuthority(c, shown, watched)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,10 +44,12 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 	}
 	page := providePage(node, v)
 	process := &relayd.Process{
-		Config: c,
-		Node:   node,
-		Page:   page,
-		Log:    log,
+		Config:    c,
+		Node:      node,
+		Authority: authority,
+		Roots:     watched,
+		Page:      page,
+		Log:       log,
 	}
 	return process, func() {
 		cleanup2()
