@@ -92,7 +92,7 @@ func (f *fence) denied() (closing map[*guard]error, wait time.Duration) {
 	closing = map[*guard]error{}
 	wait = fenceIdle
 	for g := range s.guarded {
-		if _, err := s.judge(g.tenant, reading, now); err != nil {
+		if _, err := s.judge(g.tenant, reading(), now); err != nil {
 			closing[g] = err
 			delete(s.guarded, g)
 			continue

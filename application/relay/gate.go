@@ -21,7 +21,7 @@ type Permit struct {
 // Faults: Unavailable, with the slugs of placement.Warrant.Check, tenant_not_active, clock_jumped, stopping and
 // node_superseded; those with which the control plane refused the node's certificate.
 func (g Gate) Write(tenant string) (Permit, error) {
-	generation, err := g.ask(tenant, writing)
+	generation, err := g.ask(tenant, writing())
 	if err != nil {
 		return Permit{}, err
 	}
@@ -31,17 +31,14 @@ func (g Gate) Write(tenant string) (Permit, error) {
 // Recheck permits the acknowledgement of a write that was committed (P8). Where it refuses, the connection is cut without
 // one. Faults: those of Write; Unavailable generation_changed.
 func (g Gate) Recheck(p Permit) error {
-	generation, err := g.ask(p.Tenant, writing)
-	if err == nil && generation != p.Generation {
-		err = fault.New(fault.Unavailable, "generation_changed", "the write was committed at an earlier generation")
-	}
+	_, err := g.ask(p.Tenant, acknowledging(p.Generation))
 	return err
 }
 
 // Read permits reading what the node has of the tenant (A6). It needs no lease: faults are those of Write but
 // lease_run_out, lease_epoch_changed and copy_fenced.
 func (g Gate) Read(tenant string) error {
-	_, err := g.ask(tenant, reading)
+	_, err := g.ask(tenant, reading())
 	return err
 }
 
@@ -63,14 +60,23 @@ type guard struct {
 }
 
 // Guard has close called once, with the reason, when the tenant may not be read here any more: within 100 ms of the
-// instant from which Read refuses, or at once where it refuses already. close returns without waiting for anything.
-// release ends that; a call that is on its way already may still come.
+// instant from which Read refuses, or at once where it refuses already, also after the node has stopped. It is called on
+// another goroutine, and returns without waiting for anything. release ends that; a call that is on its way already may
+// still come.
 func (g Gate) Guard(tenant string, closer func(error)) (release func()) {
 	s := g.node.state
 	one := &guard{tenant, closer}
 	s.mu.Lock()
-	s.guarded[one] = struct{}{}
+	why := s.closed
+	if why == nil {
+		s.guarded[one] = struct{}{}
+	}
 	s.mu.Unlock()
+	if why != nil { // for good, and maybe nobody looks any more
+		g.node.counts.closed.Add(1)
+		go closer(why)
+		return func() {}
+	}
 	g.node.fence.rouse()
 	return func() {
 		s.mu.Lock()

@@ -206,8 +206,19 @@ func TestStops(t *testing.T) {
 		if err := <-closed; fault.SlugOf(err) != "stopping" {
 			t.Fatalf("what was open is closed for %v", err)
 		}
+		late := make(chan error, 1)
+		gate.Guard("t0", func(err error) { late <- err })
+		synctest.Wait()
+		if len(late) != 1 || fault.SlugOf(<-late) != "stopping" {
+			t.Fatal("what is opened after the stop stays open")
+		}
 		if err := r.end(); err != nil {
 			t.Fatal(err)
+		}
+		gate.Guard("t0", func(err error) { late <- err })
+		synctest.Wait()
+		if len(late) != 1 {
+			t.Fatal("what is opened once everything has ended stays open")
 		}
 	})
 }

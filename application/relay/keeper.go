@@ -3,14 +3,11 @@ package relay
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/hex"
 	"sync/atomic"
 	"time"
 
 	"berth/domain/fault"
-	"berth/domain/identity"
 	"berth/domain/placement"
-	"berth/ports/engine"
 )
 
 // keeper keeps the node's certificate (I5): it enrols, renews in time, and finds out that the certificate is accepted no
@@ -29,13 +26,6 @@ type keeper struct {
 	told    string // what was said last of why there is no certificate
 	expired bool   // the certificate is lost by this machine's clock, and by nobody else's word
 	unfit   unfit
-}
-
-// unfit is the join token of which the certificate was not this node's, as one that was meant for another node: asking
-// again would bring another such certificate each time. A process that is started anew, with other settings, asks again.
-type unfit struct {
-	token [32]byte
-	why   error // nil for none
 }
 
 func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct{}, 1)} }
@@ -127,82 +117,10 @@ func (k *keeper) step(ctx context.Context) time.Duration {
 	return 0
 }
 
-// expire ends the use of a certificate that is over, and takes it up again where a clock that was ahead was set right: until
-// then nobody is asked who could tell the time.
-func (k *keeper) expire(ctx context.Context, c *credential) {
-	switch {
-	case c == nil:
-	case !k.now().Before(c.NotAfter):
-		lost := k.lose(ctx, fault.New(fault.Unauthenticated, "credential_expired", "the certificate ended at %s", c.NotAfter.Format(time.RFC3339)))
-		k.expired = k.expired || lost
-	case k.expired:
-		k.use(c)
-		k.Log.InfoContext(ctx, "the clock was set, and the certificate is in force", "expires_at", c.NotAfter)
-	}
-}
-
-// rotate gets the next certificate over the current one.
-func (k *keeper) rotate(ctx context.Context, c *credential) error {
-	key, csr, err := k.prepared(ctx, "rotate "+c.Fingerprint)
-	if err != nil {
-		return err
-	}
-	sent := k.clocks()
-	timed, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	in, err := k.Authority.Credentials.Rotate(timed, csr)
-	if err != nil {
-		k.heard(ctx, err, sent.Elapsed)
-		return err
-	}
-	next, err := k.issued(in, key)
-	if err != nil {
-		return err
-	}
-	k.serverTime(ctx, in.ServerTime, sent)
-	if err := k.install(ctx, next); err != nil {
-		return err
-	}
-	k.counts.rotations.Add(1)
-	k.Log.InfoContext(ctx, "the certificate is renewed", "fingerprint", next.Fingerprint, "expires_at", next.NotAfter)
-	return nil
-}
-
 func (k *keeper) clocks() placement.Clocks {
 	k.state.mu.RLock()
 	defer k.state.mu.RUnlock()
 	return k.state.read()
-}
-
-// prepared is a key for one request, durable before anybody is asked for a certificate of it, and the request. A key that
-// was prepared for the same request, of which the answer was lost, is used again; one for another may be known to whoever
-// copied the disk since.
-func (k *keeper) prepared(ctx context.Context, purpose string) (key ed25519.PrivateKey, csr []byte, err error) {
-	next, ok, err := k.Identity.Prepared(ctx)
-	switch slug := fault.SlugOf(err); {
-	case slug == "engine_damaged", slug == "file_unsafe": // another one takes its place
-		k.Log.WarnContext(ctx, "the key that was prepared can not be used, and another is made", "error", err)
-	case err != nil:
-		return nil, nil, err
-	}
-	if !ok || next.For != purpose {
-		next = engine.NextKey{Key: k.chance.newKey(), For: purpose}
-		if err := k.Identity.Prepare(ctx, next); err != nil {
-			return nil, nil, err
-		}
-	}
-	csr, err = request(next.Key)
-	return next.Key, csr, err
-}
-
-// install makes a certificate the current one: on the disk first, and then for every connection that is made from here
-// on.
-func (k *keeper) install(ctx context.Context, c *credential) error {
-	if err := k.Identity.Install(ctx, c.Credential); err != nil {
-		return err
-	}
-	k.use(c)
-	return nil
 }
 
 func (k *keeper) use(c *credential) {
@@ -224,100 +142,12 @@ func (k *keeper) use(c *credential) {
 	}
 }
 
-// enrol spends a join token, if there is one that was not spent.
-func (k *keeper) enrol(ctx context.Context) time.Duration {
-	token, hash, ok, err := k.fresh(ctx)
-	if !ok {
-		return k.waiting(ctx, err)
-	}
-	return k.tried(ctx, "the node could not enrol", k.spend(ctx, token, hash))
-}
-
-// fresh is the join token that lies there, if it was not spent.
-func (k *keeper) fresh(ctx context.Context) (token string, hash [32]byte, ok bool, err error) {
-	token, err = k.Tokens.Token(ctx)
-	if err != nil || token == "" {
-		return "", hash, false, err
-	}
-	hash = identity.HashSecret(identity.JoinToken, token)
-	if k.unfit.why != nil && k.unfit.token == hash {
-		return "", hash, false, k.unfit.why
-	}
-	used, err := k.Identity.Spent(ctx, hash)
-	return token, hash, err == nil && !used, err
-}
-
-// tried says when to try again.
-func (k *keeper) tried(ctx context.Context, what string, err error) time.Duration {
-	if err == nil || ctx.Err() != nil {
-		return 0
-	}
-	wait := k.tries.next(k.chance, err, lastRetry)
-	k.Log.WarnContext(ctx, what, "error", err, "again_in", wait.Round(time.Millisecond))
-	return wait
-}
-
-// unheard is for how long the node has had no lease. A certificate whose root is believed no more is refused before
-// anybody says why: where it then looks as if nobody answered, a join token that was not spent says what an operator wants.
-func (k *keeper) unheard() time.Duration {
-	k.state.mu.RLock()
-	defer k.state.mu.RUnlock()
-	return k.state.clock.Elapsed() - max(k.began, k.state.granted.SentAt+k.state.granted.For)
-}
-
 // watch is how long the keeper sleeps at most: a wall clock may be set, and a join token may be left for it.
 func (k *keeper) watch() time.Duration {
 	if k.doubted.Load() || k.unheard() > 0 {
 		return watchToken
 	}
 	return watchClock
-}
-
-func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
-	key, csr, err := k.prepared(ctx, "enrol "+hex.EncodeToString(hash[:]))
-	if err != nil {
-		return err
-	}
-	sent := k.clocks()
-	timed, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	in, err := k.Authority.Enrolment.Enroll(timed, token, csr)
-	if spent(err) {
-		if kept := k.Identity.Spend(ctx, hash); kept != nil {
-			return kept
-		}
-	}
-	if err != nil {
-		return err
-	}
-	c, err := k.issued(in, key)
-	if err != nil {
-		k.unfit = unfit{hash, err}
-		return err
-	}
-	k.serverTime(ctx, in.ServerTime, sent)
-	if err := k.install(ctx, c); err != nil {
-		return err
-	}
-	k.counts.enrolments.Add(1)
-	k.Log.InfoContext(ctx, "the node is enrolled", "spiffe_id", c.SPIFFEID.String(), "fingerprint", c.Fingerprint, "expires_at", c.NotAfter)
-	return k.Identity.Spend(ctx, hash)
-}
-
-// waiting says once, for each reason, what a person has to do.
-func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
-	k.state.mu.RLock()
-	lost := k.state.lost
-	k.state.mu.RUnlock()
-	if err == nil {
-		err = lost
-	}
-	if why := fault.SlugOf(err); why != k.told {
-		k.told = why
-		k.Log.ErrorContext(ctx, "the node has no certificate that is accepted, and serves nothing: it waits for another join token",
-			"error", err)
-	}
-	return k.chance.within(watchToken)
 }
 
 // lose ends the use of the certificate: nothing is served until there is another one. It says whether it was in use.

@@ -17,7 +17,7 @@ func (n *Node) known() [][]authority.Known {
 	s.mu.RLock()
 	var all []authority.Known
 	for id, t := range s.tenants {
-		if t.view != nil && t.told != nil {
+		if t.polled() {
 			p := t.view.Position()
 			all = append(all, authority.Known{Tenant: id, Generation: p.Generation, Revision: p.Revision})
 		}
@@ -217,18 +217,26 @@ func (n *Node) newsOf(round context.Context, batch []authority.Known) bool {
 	return round.Err() == nil
 }
 
-// sameTenants says whether the batches still name every tenant that is held.
+// sameTenants says whether the batches still name every tenant that is held, and no other.
 func (n *Node) sameTenants(batches [][]authority.Known) bool {
 	n.state.mu.RLock()
 	defer n.state.mu.RUnlock()
-	held, named := 0, 0
+	left := 0
 	for _, t := range n.state.tenants {
-		if t.view != nil && t.told != nil {
-			held++
+		if t.polled() {
+			left++
 		}
 	}
 	for _, b := range batches {
-		named += len(b)
+		for _, k := range b {
+			if t := n.state.tenants[k.Tenant]; t == nil || !t.polled() {
+				return false
+			}
+			left--
+		}
 	}
-	return held == named
+	return left == 0 // no batch names a tenant twice
 }
+
+// polled says whether the tenant is one to ask about. The caller holds the lock.
+func (t *tenant) polled() bool { return t.view != nil && t.told != nil }

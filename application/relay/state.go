@@ -72,13 +72,19 @@ func (s *state) warrant(t *tenant) placement.Warrant {
 	}
 }
 
-// use is what a question is about.
-type use uint8
+// use is what a question is about: what the warrant says of it, and whether the tenant has to be one that is written.
+type use struct {
+	check  func(placement.Warrant, time.Duration) error
+	writes bool
+}
 
-const (
-	reading use = iota
-	writing
-)
+func reading() use { return use{placement.Warrant.CheckRead, false} }
+
+func writing() use { return use{placement.Warrant.Check, true} }
+
+func acknowledging(generation int64) use {
+	return use{func(w placement.Warrant, now time.Duration) error { return w.Recheck(generation, now) }, true}
+}
 
 // judge answers a question as of a reading of the clocks. The caller holds the lock, and read the clocks under it.
 func (s *state) judge(id string, u use, now placement.Clocks) (generation int64, err error) {
@@ -89,17 +95,12 @@ func (s *state) judge(id string, u use, now placement.Clocks) (generation int64,
 	if t == nil || t.told == nil {
 		return 0, fault.New(fault.Unavailable, "not_holder", "the tenant does not concern this node")
 	}
-	w := s.warrant(t)
-	check := w.CheckRead
-	if u == writing {
-		check = w.Check
-	}
-	switch err := check(now.Elapsed); {
+	switch err := u.check(s.warrant(t), now.Elapsed); {
 	case err != nil:
 		return 0, err
 	case t.view == nil || !t.view.Active():
 		return 0, fault.New(fault.Unavailable, "tenant_not_active", "the tenant is suspended or closed")
-	case u == writing && !t.view.Writable():
+	case u.writes && !t.view.Writable():
 		return 0, fault.New(fault.Unavailable, "not_holder", "the last snapshot does not name this node as the writer")
 	}
 	return t.held.Generation, nil

@@ -111,7 +111,7 @@ func (s *state) tenantStatus(id string, t *tenant, now placement.Clocks) TenantS
 			out.SnapshotAge = now.Elapsed - at
 		}
 	}
-	_, out.Write = s.judge(id, writing, now)
-	_, out.Read = s.judge(id, reading, now)
+	_, out.Write = s.judge(id, writing(), now)
+	_, out.Read = s.judge(id, reading(), now)
 	return out
 }
