@@ -18,6 +18,7 @@ import (
 
 	"berth/adapters/apiclient"
 	"berth/adapters/contract"
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/devca"
 	"berth/cmd/internal/secretfile"
 	"berth/domain/fault"
@@ -158,7 +159,7 @@ func TestServe(t *testing.T) {
 	must(t, os.Chmod(dir+"/secrets.json", 0o644))
 	refused := exec.Command("berth-ingress", "serve")
 	refused.Env = append(os.Environ(), env...)
-	if code, ok := errors.AsType[*exec.ExitError](refused.Run()); !ok || code.ExitCode() != exitUsage {
+	if code, ok := errors.AsType[*exec.ExitError](refused.Run()); !ok || code.ExitCode() != cli.Misused {
 		t.Error("secrets that others may read are taken")
 	}
 }

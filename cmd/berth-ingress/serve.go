@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"sync"
@@ -11,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/ingressd"
+	"berth/cmd/internal/listen"
 	"berth/cmd/internal/settings"
 	"berth/cmd/internal/wiring/ingress"
 )
@@ -20,7 +24,7 @@ const serveLong = "Serve nodes until SIGINT or SIGTERM; then what was accepted i
 	"the trust bundle anew. One line on standard output names each listener, and the line \"ready\" says that all serve."
 
 func newServe(s streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "serve", Short: "Serve nodes; what is done without a command", Long: serveLong, Args: none, RunE: s.serve}
+	cmd := &cobra.Command{Use: "serve", Short: "Serve nodes; what is done without a command", Long: serveLong, Args: cli.None, RunE: s.serve}
 	ingressd.AddFlags(cmd.Flags())
 	return cmd
 }
@@ -40,7 +44,7 @@ func (s streams) serve(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	page, err := openPage(ctx, c, p.Metrics, log)
+	page, err := openPage(ctx, c, listen.Unambiguous(p.Metrics), log)
 	if err != nil {
 		return errors.Join(err, p.Close())
 	}
@@ -48,23 +52,32 @@ func (s streams) serve(cmd *cobra.Command, _ []string) error {
 	defer log.Info("stopped")
 	p.Prepare(ctx)
 	fmt.Fprintf(s.out, "listening ingress %s\n", url)
-	if page.url != "" {
-		fmt.Fprintf(s.out, "listening metrics %s\n", page.url)
+	if page.URL != "" {
+		fmt.Fprintf(s.out, "listening metrics %s\n", page.URL)
 	}
 	fmt.Fprintln(s.out, "ready")
 	return serveAll(ctx, p, page)
 }
 
+// openPage opens the listener of metrics. Beyond this machine it has the ingress's certificate.
+func openPage(ctx context.Context, c ingressd.Config, handler http.Handler, log *slog.Logger) (*cli.Page, error) {
+	at := cli.PageAt{Listen: c.MetricsListen, Mode: 0o660, CertFile: c.CertFile, KeyFile: c.KeyFile}
+	if a, err := settings.ParseAddress(at.Listen); err == nil && a.Local() {
+		at.CertFile, at.KeyFile = "", ""
+	}
+	return cli.OpenPage(ctx, at, handler, log)
+}
+
 // serveAll ends both where either fails. The metrics end last, so that a stop can be watched.
-func serveAll(ctx context.Context, p *ingress.Process, page *page) error {
+func serveAll(ctx context.Context, p *ingress.Process, page *cli.Page) error {
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	watching, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer rest()
 	var metrics sync.WaitGroup
 	metrics.Go(func() {
-		if err := page.run(watching); err != nil {
-			stop(fmt.Errorf("the metrics listener: %w", err))
+		if err := page.Run(watching); err != nil {
+			stop(err)
 		}
 	})
 	hangUp := make(chan os.Signal, 1)

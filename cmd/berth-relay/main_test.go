@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/settings"
 	"berth/domain/fault"
 )
@@ -35,7 +36,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, 0, ""},
 		{errors.New("broken"), 1, "berth-relay: broken\n"},
-		{usageError{errors.New("unknown flag")}, 2, "berth-relay: unknown flag\n"},
+		{cli.Usage("unknown flag"), 2, "berth-relay: unknown flag\n"},
 		{settings.Problems{{Key: "node", Detail: "is missing"}}, 2, "berth-relay: one thing is wrong with the configuration:\n  node: is missing\n"},
 		{fmt.Errorf("run: %w", fault.New(fault.Conflict, "node_superseded", "another").Curable("look")), 3, "berth-relay: run: another; look\n"},
 		{fault.New(fault.Unavailable, "data_dir_locked", "taken").Because(errors.New("why")), 4, "berth-relay: taken: why\n"},

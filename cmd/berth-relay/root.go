@@ -1,13 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/relayd"
 	"berth/cmd/internal/settings"
 	wired "berth/cmd/internal/wiring/relay"
@@ -18,18 +17,8 @@ type streams struct{ out, err io.Writer }
 
 func newRoot(out, err io.Writer) *cobra.Command {
 	s := streams{out, err}
-	root := &cobra.Command{
-		Use: "berth-relay", Short: "A relay node of Berth", SilenceUsage: true, SilenceErrors: true, Args: none,
-		Version: fmt.Sprintf("%s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH),
-	}
-	root.SetVersionTemplate("berth-relay {{.Version}}\n")
-	root.SetOut(out)
-	root.SetErr(err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())}
-	})
 	run := &cobra.Command{
-		Use: "run", Short: "Run the node; what berth-relay without a command does", Args: none,
+		Use: "run", Short: "Run the node; what berth-relay without a command does", Args: cli.None,
 		Long: "Run the node until SIGINT or SIGTERM. From then on it serves nothing; a second signal ends it at once. A line on\n" +
 			"standard output names the listener of metrics and of the page /debug/tenants, and the line \"ready\" says that\n" +
 			"the node is enrolled and registered and has a lease.\n\n" +
@@ -38,18 +27,11 @@ func newRoot(out, err io.Writer) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
 	relayd.Program().AddFlags(run.Flags())
+	root := cli.Root(&cobra.Command{Use: "berth-relay", Short: "A relay node of Berth", RunE: run.RunE}, out, err)
+	cli.VersionFlag(root, version)
 	relayd.Program().AddFlags(root.Flags())
-	root.RunE = run.RunE
-	root.AddCommand(run, s.config())
+	root.AddCommand(run, cli.Config(out, relayd.Program().AddFlags, s.load))
 	return root
-}
-
-// none refuses arguments. Cobra's own would not count as a wrong command line.
-func none(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usageError{fmt.Errorf("%s takes no argument %q; %s --help lists what there is", cmd.CommandPath(), args[0], cmd.CommandPath())}
 }
 
 // load reads the configuration, and tells of what a person probably did not mean.
@@ -59,9 +41,7 @@ func (s streams) load(cmd *cobra.Command) (*settings.Loaded[relayd.Config], erro
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range l.Warnings {
-		fmt.Fprintln(s.err, "berth-relay: "+w)
-	}
+	cli.Warn(s.err, "berth-relay", l.Warnings)
 	return l, nil
 }
 
@@ -80,25 +60,4 @@ func (s streams) run(cmd *cobra.Command) error {
 	log.Info("starting", "version", version, "node", c.Node, "region", c.Region)
 	defer log.Info("stopped")
 	return p.Run(cmd.Context(), s.out)
-}
-
-func (s streams) config() *cobra.Command {
-	parent := &cobra.Command{
-		Use: "config", Short: "Look at the configuration", Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	check := &cobra.Command{
-		Use: "check", Short: "Validate the configuration, and print it without secrets, with where each value came from",
-		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := s.load(cmd)
-			if err != nil {
-				return err
-			}
-			return l.Show(s.out)
-		},
-	}
-	relayd.Program().AddFlags(check.Flags())
-	parent.AddCommand(check)
-	return parent
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"berth/cmd/internal/cli"
 	"berth/domain/fault"
 )
 
@@ -16,7 +17,7 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		code int
 	}{
-		{nil, 0}, {errors.New("x"), 1}, {errNotAsItMust, 1}, {usage("x"), 2}, {fault.New(fault.Invalid, "invalid_url", "x"), 2},
+		{nil, 0}, {errors.New("x"), 1}, {errNotAsItMust, 1}, {cli.Usage("x"), 2}, {fault.New(fault.Invalid, "invalid_url", "x"), 2},
 		{undone{errors.New("x")}, 3}, {undone{fault.New(fault.NotFound, "a", "x")}, 3}, {errors.Join(undone{errors.New("x")}, errNotAsItMust), 3},
 		{fault.New(fault.Unavailable, "a", "x"), 3}, {fault.New(fault.Exhausted, "a", "x"), 3},
 		{fault.New(fault.Unauthenticated, "a", "x"), 4}, {fault.New(fault.Forbidden, "a", "x"), 4}, {fault.New(fault.NotFound, "a", "x"), 5},

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"berth/cmd/internal/cli"
 )
 
 func newIngress(s streams) *cobra.Command {
-	parent := &cobra.Command{Use: "ingress", Short: "Look at the ingress", Args: none, RunE: help}
+	parent := &cobra.Command{Use: "ingress", Short: "Look at the ingress", Args: cli.None, RunE: cli.Help}
 	parent.AddCommand(newVerify(s))
 	return parent
 }
@@ -37,7 +39,7 @@ BERTH_TOKEN is an operator's token, with the role operator. The exit code is 0 w
 func newVerify(s streams) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Prove that nobody gets past the ingress", Long: verifyLong, Args: none,
+		Use: "verify", Short: "Prove that nobody gets past the ingress", Long: verifyLong, Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 			defer cancel()

@@ -4,8 +4,8 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"berth/cmd/internal/cli"
 )
 
 // version is set by the linker.
@@ -15,10 +15,7 @@ func main() { os.Exit(run()) }
 
 // run is main, with the exit code returned.
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
-	err := newRoot(streams{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv}).ExecuteContext(ctx)
-	return exitCode(os.Stderr, err)
+	return cli.Run(func(ctx context.Context) error {
+		return newRoot(streams{os.Stdin, os.Stdout, os.Stderr, os.LookupEnv}).ExecuteContext(ctx)
+	}, exitCode)
 }

@@ -12,6 +12,7 @@ import (
 
 	"berth/adapters/apiclient"
 	"berth/adapters/ingress/proof"
+	"berth/cmd/internal/cli"
 )
 
 // target is what the command line names, ready for use.
@@ -35,7 +36,7 @@ func (s streams) open(f verifyFlags) (*target, error) {
 	}
 	for flag, value := range map[string]string{"--ingress": f.ingress, "--enroll": f.enroll} {
 		if value == "" {
-			return nil, usage("%s is needed", flag)
+			return nil, cli.Usage("%s is needed", flag)
 		}
 	}
 	t := &target{site: proof.Site{Token: token, Existing: f.node, MaxConnectionsPerNode: f.perNode}}
@@ -90,12 +91,12 @@ func (t *target) listeners(f verifyFlags, roots *x509.CertPool) error {
 		}
 		e, err := endpoint(l.value, l.roots)
 		if err != nil {
-			return usage("%s: %w", l.flag, err)
+			return cli.Usage("%s: %w", l.flag, err)
 		}
 		*l.into = e
 	}
 	if !t.site.Ingress.TLS {
-		return usage("--ingress: the ingress speaks TLS")
+		return cli.Usage("--ingress: the ingress speaks TLS")
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func endpoint(text string, roots *x509.CertPool) (*proof.Endpoint, error) {
 	}
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.RawQuery != "" || u.User != nil {
-		return nil, usage("%q is not https://host:port, http://host:port or unix:PATH", text)
+		return nil, cli.Usage("%q is not https://host:port, http://host:port or unix:PATH", text)
 	}
 	port := u.Port()
 	if port == "" {
@@ -124,11 +125,11 @@ func readRoots(file string) (*x509.CertPool, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage("%w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, usage("%s holds no certificate in PEM", file)
+		return nil, cli.Usage("%s holds no certificate in PEM", file)
 	}
 	return pool, nil
 }
@@ -143,7 +144,7 @@ func readAuthority(certFile, keyFile string) (*proof.Authority, error) {
 	}
 	c, err := x509.ParseCertificate(certificate)
 	if err != nil {
-		return nil, usage("%s: %w", certFile, err)
+		return nil, cli.Usage("%s: %w", certFile, err)
 	}
 	raw, err := readBlock(keyFile)
 	if err != nil {
@@ -151,11 +152,11 @@ func readAuthority(certFile, keyFile string) (*proof.Authority, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(raw)
 	if err != nil {
-		return nil, usage("%s: %w", keyFile, err)
+		return nil, cli.Usage("%s: %w", keyFile, err)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, usage("%s holds no key that signs", keyFile)
+		return nil, cli.Usage("%s holds no key that signs", keyFile)
 	}
 	return &proof.Authority{Certificate: c, Key: signer}, nil
 }
@@ -163,11 +164,11 @@ func readAuthority(certFile, keyFile string) (*proof.Authority, error) {
 func readBlock(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.Usage("%w", err)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, usage("%s is no PEM", file)
+		return nil, cli.Usage("%s is no PEM", file)
 	}
 	return block.Bytes, nil
 }
@@ -182,7 +183,7 @@ func (t *target) region(ctx context.Context, named string) (string, error) {
 		return "", err
 	}
 	if len(all.Regions) != 1 {
-		return "", usage("--region is needed where there is not exactly one region")
+		return "", cli.Usage("--region is needed where there is not exactly one region")
 	}
 	return all.Regions[0].ID, nil
 }

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"berth/adapters/ingress/proof"
+	"berth/cmd/internal/cli"
 )
 
 func (s streams) verify(ctx context.Context, f verifyFlags) error {
 	only, err := regexp.Compile(f.only)
 	if err != nil {
-		return usage("--only: %w", err)
+		return cli.Usage("--only: %w", err)
 	}
 	t, err := s.open(f)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s streams) cast(ctx context.Context, t *target, f verifyFlags) (*proof.Cas
 }
 
 func carriedOut(err error) error {
-	if _, ok := errors.AsType[usageError](err); ok || err == nil {
+	if _, ok := errors.AsType[cli.UsageError](err); ok || err == nil {
 		return err
 	}
 	return undone{err}
@@ -65,7 +66,7 @@ func carriedOut(err error) error {
 func (s streams) confirm(t *target, region string) error {
 	info, err := s.in.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return usage("it makes relay nodes, and there is no terminal to ask at; --yes says that it may")
+		return cli.Usage("it makes relay nodes, and there is no terminal to ask at; --yes says that it may")
 	}
 	fmt.Fprintf(s.err, "This makes relay nodes named verify-… in region %s of %s and tries to break in. Go on? [y/N] ", region, t.site.API.Address)
 	line, _ := bufio.NewReader(s.in).ReadString('\n')

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/dev"
 )
 
 func newDev(s streams) *cobra.Command {
 	o := dev.Options{Version: version, Out: s.out, Err: s.err, Logger: s.logger}
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Run everything on loopback, for development", Args: none,
+		Use: "dev", Short: "Run everything on loopback, for development", Args: cli.None,
 		Long: "Run the control plane and two nodes on loopback, with a CA, keys and a database of their own in one directory,\n" +
 			"and something to look at in it. The directory's dev.json says where everything is.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

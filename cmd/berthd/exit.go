@@ -1,62 +1,29 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"strings"
 
-	"berth/cmd/internal/config"
+	"berth/cmd/internal/cli"
 	"berth/domain/fault"
 )
 
-// The exit codes.
+// The exit codes beside those of every program.
 const (
-	exitFine    = 0
-	exitFailed  = 1
-	exitUsage   = 2 // the command line or the configuration is wrong
 	exitSchema  = 3 // the database's schema is not the one of this program
 	exitUnready = 4 // keys, secrets or certificates can not be used
 )
 
-// usageError is a wrong command line.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
 // exitCode says what went wrong, and what to do about it, and returns the code that scripts see.
-func exitCode(w io.Writer, err error) int {
-	if err == nil {
-		return exitFine
-	}
-	fmt.Fprintln(w, "berthd: "+explain(err))
-	var usage usageError
-	var problems config.Problems
+func exitCode(w io.Writer, err error) int { return cli.Exit(w, "berthd", err, codeOf) }
+
+func codeOf(err error) int {
 	slug := fault.SlugOf(err)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &problems):
-		return exitUsage
 	case strings.HasPrefix(slug, "schema_"):
 		return exitSchema
 	case strings.HasPrefix(slug, "key_file_"), slug == "file_signer_in_production", strings.HasPrefix(slug, "signer_"):
 		return exitUnready
 	}
-	return exitFailed
-}
-
-// explain is a refusal as a person reads it: what, and its cure.
-func explain(err error) string {
-	f, ok := fault.As(err)
-	if !ok {
-		return err.Error()
-	}
-	out := f.Detail
-	if f.Err != nil {
-		out += ": " + f.Err.Error()
-	}
-	if f.Cure != "" {
-		out += "; " + f.Cure
-	}
-	// What wraps a refusal says where it happened.
-	return strings.Replace(err.Error(), f.Error(), out, 1)
+	return cli.Failed
 }

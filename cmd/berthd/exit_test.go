@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/config"
 	"berth/domain/fault"
 )
@@ -22,7 +23,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, 0, ""},
 		{errors.New("broken"), 1, "berthd: broken\n"},
 		{fault.New(fault.Conflict, "x", "no").Because(errors.New("why")), 1, "berthd: no: why\n"},
-		{usageError{errors.New("unknown flag")}, 2, "berthd: unknown flag\n"},
+		{cli.Usage("unknown flag"), 2, "berthd: unknown flag\n"},
 		{fmt.Errorf("a: %w", config.Problems{{Key: "listen", Detail: "is bad"}}), 2,
 			"berthd: a: one thing is wrong with the configuration:\n  listen: is bad\n"},
 		{fmt.Errorf("start: %w", refused), 3, "berthd: start: the database is old; upgrade it\n"},

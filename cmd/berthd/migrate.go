@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/config"
 	"berth/cmd/internal/wiring/berthd"
 	"berth/domain/fault"
@@ -14,15 +15,15 @@ import (
 
 func newMigrate(s streams) *cobra.Command {
 	parent := &cobra.Command{
-		Use: "migrate", Short: "Look after the database's schema", Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: "migrate", Short: "Look after the database's schema", Args: cli.None,
+		RunE: cli.Help,
 	}
 	up := &cobra.Command{
-		Use: "up", Short: "Bring the schema up to date; safe where several do so at once", Args: none,
+		Use: "up", Short: "Bring the schema up to date; safe where several do so at once", Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, true, s.migrateUp) },
 	}
 	status := &cobra.Command{
-		Use: "status", Short: "List the steps of the schema, and fail where one is not taken (exit code 3)", Args: none,
+		Use: "status", Short: "List the steps of the schema, and fail where one is not taken (exit code 3)", Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.withSchema(cmd, false, s.migrateStatus) },
 	}
 	config.AddFlags(up.Flags())

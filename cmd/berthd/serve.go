@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"berth/cmd/internal/cli"
 	"berth/cmd/internal/config"
 	"berth/cmd/internal/server"
 	"berth/cmd/internal/wiring/berthd"
@@ -14,7 +15,7 @@ import (
 func newServe(s streams) *cobra.Command {
 	var migrate bool
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Serve the control plane", Args: none,
+		Use: "serve", Short: "Serve the control plane", Args: cli.None,
 		Long: "Serve the control plane until SIGINT or SIGTERM; then what was accepted is finished. SIGHUP reads secrets and\n" +
 			"certificates anew. One line on standard output names each listener, and the line \"ready\" says that all serve.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serve(cmd, migrate) },
