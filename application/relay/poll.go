@@ -164,6 +164,7 @@ func (n *Node) awaitNews(ctx context.Context) {
 func (n *Node) newsRound(ctx context.Context, batches [][]authority.Known) {
 	round, end := context.WithCancel(ctx)
 	defer end()
+	named := tenantsOf(batches) // before each batch belongs to its poll
 	var all sync.WaitGroup
 	for _, batch := range batches {
 		all.Go(func() {
@@ -172,7 +173,7 @@ func (n *Node) newsRound(ctx context.Context, batches [][]authority.Known) {
 		})
 	}
 	all.Go(func() {
-		n.news.until(round, func() bool { return !n.sameTenants(batches) })
+		n.news.until(round, func() bool { return !n.holds(named) })
 		end()
 	})
 	all.Wait()
@@ -217,25 +218,29 @@ func (n *Node) newsOf(round context.Context, batch []authority.Known) bool {
 	return round.Err() == nil
 }
 
-// sameTenants says whether the batches still name every tenant that is held, and no other.
-func (n *Node) sameTenants(batches [][]authority.Known) bool {
-	n.state.mu.RLock()
-	defer n.state.mu.RUnlock()
-	left := 0
-	for _, t := range n.state.tenants {
-		if t.polled() {
-			left++
-		}
-	}
+func tenantsOf(batches [][]authority.Known) (ids []string) {
 	for _, b := range batches {
 		for _, k := range b {
-			if t := n.state.tenants[k.Tenant]; t == nil || !t.polled() {
-				return false
-			}
-			left--
+			ids = append(ids, k.Tenant)
 		}
 	}
-	return left == 0 // no batch names a tenant twice
+	return ids
+}
+
+// holds says whether the tenants named, each once, are those that are held, and no other.
+func (n *Node) holds(named []string) bool {
+	n.state.mu.RLock()
+	defer n.state.mu.RUnlock()
+	held := 0
+	for _, t := range n.state.tenants {
+		if t.polled() {
+			held++
+		}
+	}
+	return held == len(named) && !slices.ContainsFunc(named, func(id string) bool {
+		t := n.state.tenants[id]
+		return t == nil || !t.polled()
+	})
 }
 
 // polled says whether the tenant is one to ask about. The caller holds the lock.

@@ -31,16 +31,16 @@ func TestHintPollsNameWhatIsHeld(t *testing.T) {
 		{[]string{"a", "b", "d"}, false},
 		{nil, false},
 	} {
-		if got := held(c.held...).sameTenants(batches); got != c.same {
+		if got := held(c.held...).holds(tenantsOf(batches)); got != c.same {
 			t.Errorf("%v are held: same %v", c.held, got)
 		}
 	}
 	for _, id := range []string{"unknown", "gone"} {
-		if held().sameTenants([][]authority.Known{{{Tenant: id}}}) {
+		if held().holds([]string{id}) {
 			t.Errorf("%s counts as held", id)
 		}
 	}
-	if !held().sameTenants(nil) {
+	if !held().holds(nil) {
 		t.Error("nothing is not the same as nothing")
 	}
 }
