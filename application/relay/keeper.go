@@ -3,12 +3,10 @@ package relay
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/hex"
 	"sync/atomic"
 	"time"
 
 	"berth/domain/fault"
-	"berth/domain/identity"
 	"berth/domain/placement"
 	"berth/ports/engine"
 )
@@ -29,13 +27,7 @@ type keeper struct {
 	told    string // what was said last of why there is no certificate
 	expired bool   // the certificate is lost by this machine's clock, and by nobody else's word
 	unfit   unfit
-}
-
-// unfit is the join token of which the certificate was not this node's, as one that was meant for another node: asking
-// again would bring another such certificate each time. A process that is started anew, with other settings, asks again.
-type unfit struct {
-	token [32]byte
-	why   error // nil for none
+	untaken untaken
 }
 
 func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct{}, 1)} }
@@ -143,9 +135,27 @@ func (k *keeper) expire(ctx context.Context, c *credential) {
 
 // rotate gets the next certificate over the current one.
 func (k *keeper) rotate(ctx context.Context, c *credential) error {
-	key, csr, err := k.prepared(ctx, "rotate "+c.Fingerprint)
-	if err != nil {
+	purpose := "rotate " + c.Fingerprint
+	next := k.untaken.of(purpose)
+	if next == nil {
+		var err error
+		if next, err = k.successor(ctx, purpose); err != nil {
+			return err
+		}
+	}
+	if err := k.install(ctx, purpose, next); err != nil {
 		return err
+	}
+	k.counts.rotations.Add(1)
+	k.Log.InfoContext(ctx, "the certificate is renewed", "fingerprint", next.Fingerprint, "expires_at", next.NotAfter)
+	return nil
+}
+
+// successor asks for the certificate that follows the current one.
+func (k *keeper) successor(ctx context.Context, purpose string) (*credential, error) {
+	key, csr, err := k.prepared(ctx, purpose)
+	if err != nil {
+		return nil, err
 	}
 	sent := k.clocks()
 	timed, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -153,19 +163,14 @@ func (k *keeper) rotate(ctx context.Context, c *credential) error {
 	in, err := k.Authority.Credentials.Rotate(timed, csr)
 	if err != nil {
 		k.heard(ctx, err, sent.Elapsed)
-		return err
+		return nil, err
 	}
 	next, err := k.issued(in, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k.serverTime(ctx, in.ServerTime, sent)
-	if err := k.install(ctx, next); err != nil {
-		return err
-	}
-	k.counts.rotations.Add(1)
-	k.Log.InfoContext(ctx, "the certificate is renewed", "fingerprint", next.Fingerprint, "expires_at", next.NotAfter)
-	return nil
+	return next, nil
 }
 
 func (k *keeper) clocks() placement.Clocks {
@@ -197,10 +202,12 @@ func (k *keeper) prepared(ctx context.Context, purpose string) (key ed25519.Priv
 
 // install makes a certificate the current one: on the disk first, and then for every connection that is made from here
 // on.
-func (k *keeper) install(ctx context.Context, c *credential) error {
+func (k *keeper) install(ctx context.Context, purpose string, c *credential) error {
+	k.untaken = untaken{purpose, c}
 	if err := k.Identity.Install(ctx, c.Credential); err != nil {
 		return err
 	}
+	k.untaken = untaken{}
 	k.use(c)
 	return nil
 }
@@ -222,29 +229,6 @@ func (k *keeper) use(c *credential) {
 		k.renewAll()
 		k.beats.rouse()
 	}
-}
-
-// enrol spends a join token, if there is one that was not spent.
-func (k *keeper) enrol(ctx context.Context) time.Duration {
-	token, hash, ok, err := k.fresh(ctx)
-	if !ok {
-		return k.waiting(ctx, err)
-	}
-	return k.tried(ctx, "the node could not enrol", k.spend(ctx, token, hash))
-}
-
-// fresh is the join token that lies there, if it was not spent.
-func (k *keeper) fresh(ctx context.Context) (token string, hash [32]byte, ok bool, err error) {
-	token, err = k.Tokens.Token(ctx)
-	if err != nil || token == "" {
-		return "", hash, false, err
-	}
-	hash = identity.HashSecret(identity.JoinToken, token)
-	if k.unfit.why != nil && k.unfit.token == hash {
-		return "", hash, false, k.unfit.why
-	}
-	used, err := k.Identity.Spent(ctx, hash)
-	return token, hash, err == nil && !used, err
 }
 
 // tried says when to try again.
@@ -271,53 +255,6 @@ func (k *keeper) watch() time.Duration {
 		return watchToken
 	}
 	return watchClock
-}
-
-func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
-	key, csr, err := k.prepared(ctx, "enrol "+hex.EncodeToString(hash[:]))
-	if err != nil {
-		return err
-	}
-	sent := k.clocks()
-	timed, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	in, err := k.Authority.Enrolment.Enroll(timed, token, csr)
-	if spent(err) {
-		if kept := k.Identity.Spend(ctx, hash); kept != nil {
-			return kept
-		}
-	}
-	if err != nil {
-		return err
-	}
-	c, err := k.issued(in, key)
-	if err != nil {
-		k.unfit = unfit{hash, err}
-		return err
-	}
-	k.serverTime(ctx, in.ServerTime, sent)
-	if err := k.install(ctx, c); err != nil {
-		return err
-	}
-	k.counts.enrolments.Add(1)
-	k.Log.InfoContext(ctx, "the node is enrolled", "spiffe_id", c.SPIFFEID.String(), "fingerprint", c.Fingerprint, "expires_at", c.NotAfter)
-	return k.Identity.Spend(ctx, hash)
-}
-
-// waiting says once, for each reason, what a person has to do.
-func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
-	k.state.mu.RLock()
-	lost := k.state.lost
-	k.state.mu.RUnlock()
-	if err == nil {
-		err = lost
-	}
-	if why := fault.SlugOf(err); why != k.told {
-		k.told = why
-		k.Log.ErrorContext(ctx, "the node has no certificate that is accepted, and serves nothing: it waits for another join token",
-			"error", err)
-	}
-	return k.chance.within(watchToken)
 }
 
 // lose ends the use of the certificate: nothing is served until there is another one. It says whether it was in use.
