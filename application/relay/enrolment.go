@@ -16,6 +16,20 @@ type unfit struct {
 	why   error // nil for none
 }
 
+// untaken is a certificate that was given and that the disk did not take, as one that is full: it is put there again, and
+// no other is asked for each time.
+type untaken struct {
+	purpose string
+	next    *credential // nil for none
+}
+
+func (u untaken) of(purpose string) *credential {
+	if u.purpose != purpose {
+		return nil
+	}
+	return u.next
+}
+
 // enrol spends a join token, if there is one that was not spent.
 func (k *keeper) enrol(ctx context.Context) time.Duration {
 	token, hash, ok, err := k.fresh(ctx)
@@ -40,29 +54,15 @@ func (k *keeper) fresh(ctx context.Context) (token string, hash [32]byte, ok boo
 }
 
 func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
-	key, csr, err := k.prepared(ctx, "enrol "+hex.EncodeToString(hash[:]))
-	if err != nil {
-		return err
-	}
-	sent := k.clocks()
-	timed, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	in, err := k.Authority.Enrolment.Enroll(timed, token, csr)
-	if spent(err) {
-		if kept := k.Identity.Spend(ctx, hash); kept != nil {
-			return kept
+	purpose := "enrol " + hex.EncodeToString(hash[:])
+	c := k.untaken.of(purpose)
+	if c == nil {
+		var err error
+		if c, err = k.enrolled(ctx, purpose, token, hash); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	c, err := k.issued(in, key)
-	if err != nil {
-		k.unfit = unfit{hash, err}
-		return err
-	}
-	k.serverTime(ctx, in.ServerTime, sent)
-	if err := k.install(ctx, c); err != nil {
+	if err := k.install(ctx, purpose, c); err != nil {
 		return err
 	}
 	k.counts.enrolments.Add(1)
@@ -70,14 +70,31 @@ func (k *keeper) spend(ctx context.Context, token string, hash [32]byte) error {
 	return k.Identity.Spend(ctx, hash)
 }
 
-// tried says when to try again.
-func (k *keeper) tried(ctx context.Context, what string, err error) time.Duration {
-	if err == nil || ctx.Err() != nil {
-		return 0
+// enrolled asks for the certificate that a join token brings.
+func (k *keeper) enrolled(ctx context.Context, purpose, token string, hash [32]byte) (*credential, error) {
+	key, csr, err := k.prepared(ctx, purpose)
+	if err != nil {
+		return nil, err
 	}
-	wait := k.tries.next(k.chance, err, lastRetry)
-	k.Log.WarnContext(ctx, what, "error", err, "again_in", wait.Round(time.Millisecond))
-	return wait
+	sent := k.clocks()
+	timed, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	in, err := k.Authority.Enrolment.Enroll(timed, token, csr)
+	if spent(err) {
+		if kept := k.Identity.Spend(ctx, hash); kept != nil {
+			return nil, kept
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.issued(in, key)
+	if err != nil {
+		k.unfit = unfit{hash, err}
+		return nil, err
+	}
+	k.serverTime(ctx, in.ServerTime, sent)
+	return c, nil
 }
 
 // waiting says once, for each reason, what a person has to do.
@@ -94,6 +111,16 @@ func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
 			"error", err)
 	}
 	return k.chance.within(watchToken)
+}
+
+// tried says when to try again.
+func (k *keeper) tried(ctx context.Context, what string, err error) time.Duration {
+	if err == nil || ctx.Err() != nil {
+		return 0
+	}
+	wait := k.tries.next(k.chance, err, lastRetry)
+	k.Log.WarnContext(ctx, what, "error", err, "again_in", wait.Round(time.Millisecond))
+	return wait
 }
 
 // unheard is for how long the node has had no lease. A certificate whose root is believed no more is refused before

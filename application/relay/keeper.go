@@ -26,6 +26,7 @@ type keeper struct {
 	told    string // what was said last of why there is no certificate
 	expired bool   // the certificate is lost by this machine's clock, and by nobody else's word
 	unfit   unfit
+	untaken untaken
 }
 
 func newKeeper(n *Node) *keeper { return &keeper{Node: n, wake: make(chan struct{}, 1)} }

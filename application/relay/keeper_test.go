@@ -258,3 +258,27 @@ func TestDamagedPreparedKey(t *testing.T) {
 		})
 	}
 }
+
+// A disk that takes no certificate costs one, at enrolment and at a renewal, however long it lasts.
+func TestDiskTakesNoCertificate(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.control.Life = time.Hour
+		r.full.Store(true)
+		r.start()
+		pass(2 * time.Minute)
+		if r.called("Enroll") != 1 {
+			t.Errorf("%d certificates to enrol", r.called("Enroll"))
+		}
+		r.full.Store(false)
+		r.within(20*time.Second, "it is enrolled", func() bool { return r.write() == "" })
+		r.full.Store(true)
+		r.within(40*time.Minute, "a renewal is tried", func() bool { return r.called("Rotate") > 0 })
+		pass(2 * time.Minute)
+		if r.called("Rotate") != 1 || r.write() != "" {
+			t.Errorf("%d certificates to renew, and the tenant may be written: %q", r.called("Rotate"), r.write())
+		}
+		r.full.Store(false)
+		r.within(20*time.Second, "it is renewed", func() bool { return r.node.Counts().Rotations == 1 })
+	})
+}

@@ -35,6 +35,7 @@ type rig struct {
 	boots   uint64
 	brittle atomic.Bool           // changes of copies fail
 	damage  atomic.Pointer[error] // of the prepared key, until another takes its place
+	full    atomic.Bool           // no certificate is taken
 	mute    atomic.Bool           // the next change of a copy is made, and said to have failed
 
 	mu    sync.Mutex
@@ -200,6 +201,13 @@ func (b brittle) Prepared(ctx context.Context) (engine.NextKey, bool, error) {
 		return engine.NextKey{}, false, *err
 	}
 	return b.Memory.Prepared(ctx)
+}
+
+func (b brittle) Install(ctx context.Context, c engine.Credential) error {
+	if b.r.full.Load() {
+		return engine.Away(errBroken)
+	}
+	return b.Memory.Install(ctx, c)
 }
 
 func (b brittle) Prepare(ctx context.Context, next engine.NextKey) error {

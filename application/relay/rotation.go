@@ -11,9 +11,27 @@ import (
 
 // rotate gets the next certificate over the current one.
 func (k *keeper) rotate(ctx context.Context, c *credential) error {
-	key, csr, err := k.prepared(ctx, "rotate "+c.Fingerprint)
-	if err != nil {
+	purpose := "rotate " + c.Fingerprint
+	next := k.untaken.of(purpose)
+	if next == nil {
+		var err error
+		if next, err = k.successor(ctx, purpose); err != nil {
+			return err
+		}
+	}
+	if err := k.install(ctx, purpose, next); err != nil {
 		return err
+	}
+	k.counts.rotations.Add(1)
+	k.Log.InfoContext(ctx, "the certificate is renewed", "fingerprint", next.Fingerprint, "expires_at", next.NotAfter)
+	return nil
+}
+
+// successor asks for the certificate that follows the current one.
+func (k *keeper) successor(ctx context.Context, purpose string) (*credential, error) {
+	key, csr, err := k.prepared(ctx, purpose)
+	if err != nil {
+		return nil, err
 	}
 	sent := k.clocks()
 	timed, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -21,19 +39,14 @@ func (k *keeper) rotate(ctx context.Context, c *credential) error {
 	in, err := k.Authority.Credentials.Rotate(timed, csr)
 	if err != nil {
 		k.heard(ctx, err, sent.Elapsed)
-		return err
+		return nil, err
 	}
 	next, err := k.issued(in, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k.serverTime(ctx, in.ServerTime, sent)
-	if err := k.install(ctx, next); err != nil {
-		return err
-	}
-	k.counts.rotations.Add(1)
-	k.Log.InfoContext(ctx, "the certificate is renewed", "fingerprint", next.Fingerprint, "expires_at", next.NotAfter)
-	return nil
+	return next, nil
 }
 
 // expire ends the use of a certificate that is over, and takes it up again where a clock that was ahead was set right: until
@@ -73,10 +86,12 @@ func (k *keeper) prepared(ctx context.Context, purpose string) (key ed25519.Priv
 
 // install makes a certificate the current one: on the disk first, and then for every connection that is made from here
 // on.
-func (k *keeper) install(ctx context.Context, c *credential) error {
+func (k *keeper) install(ctx context.Context, purpose string, c *credential) error {
+	k.untaken = untaken{purpose, c}
 	if err := k.Identity.Install(ctx, c.Credential); err != nil {
 		return err
 	}
+	k.untaken = untaken{}
 	k.use(c)
 	return nil
 }

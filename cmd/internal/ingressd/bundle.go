@@ -28,8 +28,7 @@ type keeper struct {
 	metrics  *ingress.Metrics
 	clock    clock.Clock
 
-	told    string // the failure that was told last
-	written []byte // what is known to stand in the file
+	told string // the failure that was told last
 }
 
 const (
@@ -110,11 +109,11 @@ func (k *keeper) take(ctx context.Context) error {
 // write keeps the bundle for a start without the control plane. The file is no secret, and may be read by others.
 func (k *keeper) write(text []byte) error {
 	path := k.config.TrustBundleFile
-	if path == "" || bytes.Equal(text, k.written) {
+	if path == "" {
 		return nil
 	}
+	// The file is looked at each time: somebody else may have garbled it or taken it away.
 	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, text) {
-		k.written = text
 		return nil
 	}
 	if err := replace(path, text); err != nil {
@@ -123,7 +122,6 @@ func (k *keeper) write(text []byte) error {
 		}
 		return fmt.Errorf("the trust bundle is in force and can not be written to %s: %w", path, err)
 	}
-	k.written = text
 	return nil
 }
 

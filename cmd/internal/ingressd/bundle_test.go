@@ -61,6 +61,28 @@ func TestBundleFollowsTheControlPlane(t *testing.T) {
 	}
 }
 
+// A bundle file that somebody garbled, emptied or took away is what the control plane says again by the next answer: a
+// start without the control plane, or any at all, would fail by it.
+func TestBundleFileIsMended(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.serve()
+	k := p.open()
+	k.ask(t.Context())
+	for what, harm := range map[string]func(string) error{
+		"garbled": func(path string) error { return os.WriteFile(path, []byte("garbage"), 0o644) },
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"removed": os.Remove,
+	} {
+		must(t, harm(p.path("bundle.pem")))
+		k.refresh()
+		k.ask(t.Context())
+		if text, err := os.ReadFile(p.path("bundle.pem")); err != nil || string(text) != pemOf(t, p.authority("one")) {
+			t.Errorf("%s: %q %v", what, text, err)
+		}
+	}
+}
+
 // A bundle file that can not be written keeps nobody from being believed.
 func TestBundleFileIsReadOnly(t *testing.T) {
 	t.Parallel()

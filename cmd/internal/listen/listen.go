@@ -129,6 +129,9 @@ func vacant(ctx context.Context, path string) error {
 	return errors.New("another process listens there")
 }
 
+// ErrHeld is why Lock locks nothing where somebody else has the file.
+var ErrHeld = errors.New("another process holds")
+
 // Lock takes a lock file, for as long as it stays open. A lock that another process holds is an error.
 func Lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_RDWR, 0o600)
@@ -138,7 +141,7 @@ func Lock(path string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another process holds %s", path)
+			return nil, fmt.Errorf("%w %s", ErrHeld, path)
 		}
 		return nil, err
 	}

@@ -37,7 +37,10 @@ func OpenDisk(c Config) (_ *Disk, release func(), err error) {
 	if d.Place, err = placeOf(c.DataDir); err != nil {
 		return nil, nil, unusable(c.DataDir, err)
 	}
-	if d.lock, err = listen.Lock(filepath.Join(c.DataDir, "lock")); err != nil {
+	switch d.lock, err = listen.Lock(filepath.Join(c.DataDir, "lock")); {
+	case err != nil && !errors.Is(err, listen.ErrHeld): // as on a disk that is full or can not be written
+		return nil, nil, unusable(c.DataDir, err)
+	case err != nil:
 		return nil, nil, fault.New(fault.Unavailable, "data_dir_locked", "the data directory %s is not free", c.DataDir).
 			Because(err).Curable("stop the other process, or name another directory for another node")
 	}
@@ -66,7 +69,7 @@ func private(dir string) error {
 
 func unusable(dir string, err error) error {
 	return fault.New(fault.Unavailable, "data_dir_unusable", "the data directory %s can not be used", dir).Because(err).
-		Curable("make it a directory that belongs to the node alone: chmod 700")
+		Curable("make it a directory that the node can write and that belongs to it alone: chmod 700")
 }
 
 // placeOf names a directory by what no copy of it has: the machine's present run, and what it is on its file system.

@@ -36,6 +36,21 @@ func TestDirectoryIsOfOneProcess(t *testing.T) {
 	}
 }
 
+// A lock that can not be made is not one that another process holds: who is told to stop that finds none.
+func TestLockThatCanNotBeMade(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "lock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := openDisk(t, dir); fault.SlugOf(err) != "data_dir_unusable" {
+		t.Errorf("it is %v", err)
+	}
+}
+
 // A copy of a directory is another place, and so is one that took its path.
 func TestCopiesAreOtherPlaces(t *testing.T) {
 	t.Parallel()
