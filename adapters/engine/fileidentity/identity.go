@@ -47,7 +47,25 @@ func Open(dir string) (*Identity, error) {
 	if err := sweep(dir); err != nil {
 		return nil, engine.Away(err)
 	}
-	return &Identity{filepath.Clean(dir)}, nil
+	i := &Identity{filepath.Clean(dir)}
+	i.tidy()
+	return i, nil
+}
+
+// tidy removes a prepared key that was installed by a process that was killed before it did so itself. One that stays is
+// never used.
+func (i *Identity) tidy() {
+	data, err := readPrivate(i.path(nextFile))
+	if err != nil {
+		return
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return
+	}
+	if key, err := keyOf(block); err == nil && i.installed(context.Background(), key) {
+		_ = os.Remove(i.path(nextFile))
+	}
 }
 
 func (i *Identity) path(name string) string { return filepath.Join(i.dir, name) }

@@ -3,6 +3,7 @@ package fileidentity_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -132,7 +133,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A process that ended after the swap and before it removed the prepared key does not take that key for another one.
+// A process that ended after the swap and before it removed the prepared key does not take that key for another one, and
+// the next one leaves no copy of it.
 func TestEndBetweenSwapAndRemoval(t *testing.T) {
 	t.Parallel()
 	dir := full(t)
@@ -142,6 +144,9 @@ func TestEndBetweenSwapAndRemoval(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "next-key.pem"), left, 0o600))
 	if _, found, err := open(t, dir).Prepared(t.Context()); err != nil || found {
 		t.Errorf("the installed key is taken for the next one: %v %v", found, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "next-key.pem")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy of the key is left: %v", err)
 	}
 }
 
