@@ -56,5 +56,5 @@ func (s streams) environment(name, what string) (string, error) {
 	if value, ok := s.lookup(name); ok && value != "" {
 		return value, nil
 	}
-	return "", usage("%s is not set: %s", name, what)
+	return "", usage("%s is not set; give it %s", name, what)
 }
