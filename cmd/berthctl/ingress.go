@@ -30,8 +30,8 @@ type verifyFlags struct {
 
 const verifyLong = `Try every way past the ingress that is known, against a deployment as it stands, and keep the report.
 
-It makes relay nodes of its own, named verify-…, without capacity and cordoned, gets them certificates, and takes all of
-it away again, also where it is stopped. What can not be tried says why and counts as not proven.
+It makes relay nodes of its own, named verify-…, without capacity and cordoned, gets them certificates, and retires all of
+them in the end, also where it is stopped. What can not be tried says why and counts as not proven.
 
 BERTH_TOKEN is an operator's token, with the role operator. The exit code is 0 where all that was tried is as it must be,
 1 where something is not, 2 for a wrong command line, and 3 where it could not be carried out.`

@@ -30,5 +30,5 @@ func (s streams) environment(name, what string) (string, error) {
 	if value, ok := s.lookup(name); ok && value != "" {
 		return value, nil
 	}
-	return "", cli.Usage("%s is not set: %s", name, what)
+	return "", cli.Usage("%s is not set; give it %s", name, what)
 }

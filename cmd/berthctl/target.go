@@ -34,10 +34,11 @@ func (s streams) open(f verifyFlags) (*target, error) {
 			return nil, err
 		}
 	}
-	for flag, value := range map[string]string{"--ingress": f.ingress, "--enroll": f.enroll} {
-		if value == "" {
-			return nil, cli.Usage("%s is needed", flag)
-		}
+	if f.ingress == "" {
+		return nil, cli.Usage("--ingress is needed: host:port where nodes reach the ingress")
+	}
+	if f.enroll == "" {
+		return nil, cli.Usage("--enroll is needed: https://host:port where nodes enrol")
 	}
 	t := &target{site: proof.Site{Token: token, Existing: f.node, MaxConnectionsPerNode: f.perNode}}
 	roots, err := readRoots(f.apiCA)

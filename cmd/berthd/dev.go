@@ -16,8 +16,9 @@ func newDev(s streams) *cobra.Command {
 	o := dev.Options{Version: version, Out: s.out, Err: s.err, Logger: s.logger}
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run everything on loopback, for development", Args: cli.None,
-		Long: "Run the control plane and two nodes on loopback, with a CA, keys and a database of their own in one directory,\n" +
-			"and something to look at in it. The directory's dev.json says where everything is.",
+		Long: "Run the control plane, an ingress and two nodes on loopback, with a CA, keys and a database of their own in one\n" +
+			"directory, and something to look at in it. The directory's dev.json says where everything is. The ingress and the\n" +
+			"nodes are processes of their own; one that ends is started again.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Environ = os.Environ()
 			// A terminal that closes takes what runs in it along.

@@ -57,7 +57,7 @@ func verified(t *testing.T, d *deployment) {
 	cmd := d.verify(t, d.site.Ingress)
 	dir := t.TempDir()
 	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(cmd.Path)+":"+os.Getenv("PATH"), "INGRESS="+d.site.Ingress.Address, "REGION="+region,
-		"ENROLL=https://"+d.site.Enroll.Address, "METRICS=https://"+d.site.Metrics.Address, "INTERNAL=unix:"+d.site.Internal.Address, "CA="+d.path("ca.pem"))
+		"ENROLL_URL=https://"+d.site.Enroll.Address, "METRICS=https://"+d.site.Metrics.Address, "INTERNAL=unix:"+d.site.Internal.Address, "CA="+d.path("ca.pem"))
 	sh := exec.Command("bash", "-euc", string(lines[1]))
 	sh.Env, sh.Dir = cmd.Env, dir
 	out, err := sh.CombinedOutput()

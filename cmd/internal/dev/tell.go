@@ -98,7 +98,7 @@ func (r *running) walk(s *seeds) []string {
 		"",
 		"# move it to the other node, and watch each step",
 		"M=$(" + curl + ` $T/migrations -d '{"target_node":"` + other + `"}' | sed -n 's/.*"id":"\(mig_[^"]*\)".*/\1/p')`,
-		"for i in 1 2 3 4 5; do " + curl + ` "$T/migrations/$M?wait=30s" | grep -o '"state":"[a-z]*"'; done`,
+		"for i in 1 2 3 4 5 6; do " + curl + ` "$T/migrations/$M?wait=30s" | grep -o '"state":"[a-z]*"'; done`,
 		"",
 		"# pair a phone, and revoke it: the revision grows",
 		"C=$(" + curl + ` $T/pairing-codes -d '{"role":"owner"}' | sed -n 's/.*"code":"\([^"]*\)".*/\1/p')`,

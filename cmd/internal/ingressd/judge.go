@@ -52,7 +52,9 @@ func (c Config) judgeListeners(f *settings.Findings) {
 const longestRefresh = time.Hour
 
 func (c Config) judgeTrust(f *settings.Findings) {
-	if _, err := identity.RelayID(c.TrustDomain, "r", "n"); err != nil {
+	if c.TrustDomain == "" {
+		f.Add("trust_domain", "is missing", "give the one that the control plane has in trust_domain")
+	} else if _, err := identity.RelayID(c.TrustDomain, "r", "n"); err != nil {
 		f.Add("trust_domain", "is no trust domain", "give the one that the control plane has in trust_domain")
 	}
 	refreshed := c.TrustBundleRefresh != 0

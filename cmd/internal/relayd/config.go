@@ -77,11 +77,15 @@ func Judge(production bool) func(Config, *settings.Findings) {
 }
 
 func (c Config) judgeIdentity(f *settings.Findings) {
-	for key, value := range map[string]string{
-		"node": c.Node, "region": c.Region, "trust_domain": c.TrustDomain, "control_url": c.ControlURL, "data_dir": c.DataDir,
+	for key, needed := range map[string]struct{ value, cure string }{
+		"node":         {c.Node, "give the id by which an operator defined the node"},
+		"region":       {c.Region, "give the region in which an operator defined the node"},
+		"trust_domain": {c.TrustDomain, "give the one that the control plane has in trust_domain"},
+		"control_url":  {c.ControlURL, "give the address of the ingress, such as https://ingress.example:8443"},
+		"data_dir":     {c.DataDir, "name a directory for this node alone, such as /var/lib/berth/n1"},
 	} {
-		if value == "" {
-			f.Add(key, "is missing", "")
+		if needed.value == "" {
+			f.Add(key, "is missing", needed.cure)
 		}
 	}
 	if _, err := identity.RelayID(c.TrustDomain, c.Region, c.Node); err != nil && c.Node != "" && c.Region != "" && c.TrustDomain != "" {
@@ -93,7 +97,7 @@ func (c Config) judgeIdentity(f *settings.Findings) {
 		}
 	}
 	if c.JoinTokenFile != "" && c.EnrollURL == "" {
-		f.Add("enroll_url", "is missing", "a join token is spent there")
+		f.Add("enroll_url", "is missing, and a join token is spent there", "give the address of enrolment, such as https://berth.example:8442")
 	}
 	if c.CAFile != "" {
 		if _, err := c.roots(); err != nil {

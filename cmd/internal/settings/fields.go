@@ -36,6 +36,7 @@ func (s field) of(v reflect.Value) reflect.Value { return v.Field(s.index) }
 // AddFlags gives a command a flag for every setting, and --config for the file. They take any text: what is no value is
 // told together with everything else that is wrong.
 func (p Program[C]) AddFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false // what belongs together stands together: "its key" follows the certificate
 	flags.String("config", "", "YAML `file` of settings")
 	defaults := reflect.ValueOf(p.Default())
 	for _, s := range p.fields() {

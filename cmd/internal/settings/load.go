@@ -71,6 +71,9 @@ func (p Program[C]) Load(from Sources, judge func(C, *Findings)) (*Loaded[C], er
 	judge(l.Values, f)
 	l.Warnings = r.strangers()
 	if len(f.all) > 0 {
+		for _, w := range l.Warnings { // a setting that is missing may be one whose name was misspelt
+			f.Add("", w, "")
+		}
 		return nil, f.sorted(l.fields)
 	}
 	return l, nil

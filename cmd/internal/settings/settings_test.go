@@ -160,3 +160,12 @@ func TestLogger(t *testing.T) {
 		t.Errorf("wrote %s", text)
 	}
 }
+
+// A name that was misspelt is told of along with what is wrong, since it may be why something is.
+func TestStrangersAmongProblems(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, []string{"SAMPLE_COUNTS=3", "SAMPLE_COUNT=0"})
+	if err == nil || !strings.Contains(err.Error(), "SAMPLE_COUNTS is no setting; did you mean count?") {
+		t.Fatalf("found %v", err)
+	}
+}
