@@ -108,7 +108,7 @@ func (k *keeper) waiting(ctx context.Context, err error) time.Duration {
 	if why := fault.SlugOf(err); why != k.told {
 		k.told = why
 		k.Log.ErrorContext(ctx, "the node has no certificate that is accepted, and serves nothing: it waits for another join token",
-			"error", err)
+			"error", err, "cure", cureOf(err))
 	}
 	return k.chance.within(watchToken)
 }
@@ -129,4 +129,11 @@ func (k *keeper) unheard() time.Duration {
 	k.state.mu.RLock()
 	defer k.state.mu.RUnlock()
 	return k.state.clock.Elapsed() - max(k.began, k.state.granted.SentAt+k.state.granted.For)
+}
+
+func cureOf(err error) string {
+	if f, ok := fault.As(err); ok {
+		return f.Cure
+	}
+	return ""
 }

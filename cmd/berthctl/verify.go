@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ func (s streams) verify(ctx context.Context, f verifyFlags) error {
 	only, err := regexp.Compile(f.only)
 	if err != nil {
 		return cli.Usage("--only: %w", err)
+	}
+	if !slices.ContainsFunc(proof.Probes(), func(p proof.Probe) bool { return only.MatchString(p.ID) }) {
+		return cli.Usage("--only: no probe's id matches %q", f.only)
 	}
 	t, err := s.open(f)
 	if err != nil {

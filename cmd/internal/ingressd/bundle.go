@@ -27,6 +27,7 @@ type keeper struct {
 	log      *slog.Logger
 	metrics  *ingress.Metrics
 	clock    clock.Clock
+	wake     chan struct{} // the upstream is to be asked at once
 
 	told string // the failure that was told last
 }
@@ -48,9 +49,19 @@ func (k *keeper) keep(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-k.wake:
+			timer.Stop()
 		case <-timer.C():
 		}
 		k.ask(ctx)
+	}
+}
+
+// rouse has the upstream asked at once.
+func (k *keeper) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
 	}
 }
 

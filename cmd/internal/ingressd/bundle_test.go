@@ -1,9 +1,12 @@
 package ingressd
 
 import (
+	"context"
 	"net/http"
 	"os"
+	"sync"
 	"testing"
+	"time"
 
 	"berth/adapters/contract"
 )
@@ -95,6 +98,37 @@ func TestBundleFileIsReadOnly(t *testing.T) {
 	if k.roots() != 1 || k.log.count("can not be written") != 1 {
 		t.Errorf("%d roots, told %d times", k.roots(), k.log.count("can not be written"))
 	}
+}
+
+// Whoever has the files read anew has the control plane asked at once, too, however seldom it is asked: a root that is known
+// to others is then gone in a moment.
+func TestAsksAtOnceWhereItIsToldTo(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.serve()
+	p.env["TRUST_BUNDLE_REFRESH"] = "1h"
+	one, two := p.authority("one"), p.authority("two")
+	p.tell(one, two)
+	k := p.open()
+	k.ask(t.Context())
+	p.tell(two)
+	ctx, stop := context.WithCancel(t.Context())
+	reload := make(chan struct{})
+	process := &Process{config: k.config, ground: Ground{Clock: k.keeper.clock, Log: k.keeper.log}, follower: k.follower, keeper: k.keeper}
+	var all sync.WaitGroup
+	all.Go(func() { process.follow(ctx, reload) })
+	all.Go(func() { k.keep(ctx) })
+	reload <- struct{}{}
+	look, late := time.NewTicker(time.Millisecond), time.Now().Add(10*time.Second)
+	defer look.Stop()
+	for k.roots() != 1 && time.Now().Before(late) {
+		<-look.C
+	}
+	if k.roots() != 1 {
+		t.Error("the root that was taken out is still believed")
+	}
+	stop()
+	all.Wait()
 }
 
 // A root that the control plane took out does not come back from a file that could not be written.

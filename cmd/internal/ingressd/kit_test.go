@@ -181,7 +181,8 @@ func (p *place) open() *kept {
 	out := &lines{}
 	log, m := slog.New(slog.NewTextHandler(out, nil)), ingress.NewMetrics(prometheus.NewRegistry())
 	return &kept{
-		&keeper{config: c, trust: files.trust, heard: func() { files.heard.Store(true) }, upstream: u, log: log, metrics: m, clock: clock},
+		&keeper{config: c, trust: files.trust, heard: func() { files.heard.Store(true) }, upstream: u, log: log, metrics: m, clock: clock,
+			wake: make(chan struct{}, 1)},
 		follower{files: files, log: log, metrics: m, clock: clock}, out,
 	}
 }

@@ -65,7 +65,8 @@ func New(c Config, g Ground, i *ingress.Ingress, f *Files, u *upstream.Upstream,
 	return &Process{
 		config: c, ground: g, ingress: i, trust: f.trust,
 		follower: follower{files: f, log: g.Log, metrics: m, clock: g.Clock},
-		keeper:   &keeper{config: c, trust: f.trust, heard: func() { f.heard.Store(true) }, upstream: u, log: g.Log, metrics: m, clock: g.Clock},
+		keeper: &keeper{config: c, trust: f.trust, heard: func() { f.heard.Store(true) }, upstream: u, log: g.Log, metrics: m, clock: g.Clock,
+			wake: make(chan struct{}, 1)},
 	}
 }
 
@@ -130,6 +131,7 @@ func (p *Process) follow(ctx context.Context, reload <-chan struct{}) {
 		case <-reload:
 			timer.Stop()
 			p.follower.reload()
+			p.keeper.rouse()
 		case <-timer.C():
 			p.follower.refresh()
 		}

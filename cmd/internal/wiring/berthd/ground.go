@@ -28,7 +28,7 @@ import (
 var GroundSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
-	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), wire.Bind(new(trust.Observer), new(*metrics.Metrics)),
+	provideMetrics, wire.Bind(new(httpapi.Observer), new(*metrics.Metrics)), provideRefusals, wire.Bind(new(trust.Observer), new(*refusals)),
 	provideKMS, wire.Bind(new(signer.Keys), new(signer.KMS)), wire.Bind(new(signer.Signer), new(signer.KMS)),
 	provideCA, provideTokens, provideSecrets, provideExternalRoots, provideBootstrap,
 	wire.Struct(new(Ground), "*"),

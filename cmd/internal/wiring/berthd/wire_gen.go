@@ -64,6 +64,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Settings: accessSettings,
 	}
 	builtIn := provideCA(c, kms)
+	berthdRefusals := provideRefusals(metrics, log, clock)
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
@@ -92,7 +93,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Hints:         hub,
 		Signer:        kms,
 		CA:            builtIn,
-		Observer:      metrics,
+		Observer:      berthdRefusals,
 		Settings:      trustSettings,
 		Secrets:       v2,
 		ExternalRoots: v3,
@@ -231,6 +232,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Settings: accessSettings,
 	}
 	builtIn := provideCA(c, kms)
+	berthdRefusals := provideRefusals(metrics, log, clock)
 	trustSettings := provideTrustSettings(c)
 	watched, err := provideSecrets(c)
 	if err != nil {
@@ -262,7 +264,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Hints:         berthdRelayed,
 		Signer:        kms,
 		CA:            builtIn,
-		Observer:      metrics,
+		Observer:      berthdRefusals,
 		Settings:      trustSettings,
 		Secrets:       v2,
 		ExternalRoots: v3,
