@@ -60,7 +60,7 @@ func TestPages(t *testing.T) {
 	for i, name := range []string{"API", "INGRESS", "PAGE", "ENROLL", "NODE_PAGE"} {
 		cmd.Env = append(cmd.Env, name+"="+addresses[i])
 	}
-	harness.Tied(cmd)
+	harness.Tied(t, cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)

@@ -70,7 +70,7 @@ func (k *keeper) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := k.take(ctx)
-	if ctx.Err() != nil && err != nil && context.Cause(ctx) == context.Canceled { //nolint:errorlint // a stop is no failure
+	if ctx.Err() != nil && err != nil && errors.Is(context.Cause(ctx), context.Canceled) { // a stop is no failure
 		return
 	}
 	k.metrics.Reloaded("bundle", k.clock.Now(), err)
