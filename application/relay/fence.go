@@ -97,7 +97,7 @@ func (f *fence) denied() (closing map[*guard]error, wait time.Duration) {
 			delete(s.guarded, g)
 			continue
 		}
-		wait = min(wait, fenceStep, s.warrant(s.tenants[g.tenant]).ReadsEnd()-now.Elapsed)
+		wait = min(wait, fenceStep)
 	}
 	if s.serving {
 		wait = min(wait, s.granted.SentAt+s.granted.For-now.Elapsed)

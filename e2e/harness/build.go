@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -16,7 +15,7 @@ var (
 
 // build builds every binary and returns the directory that they are in, side by side as they are shipped.
 func build(flags ...string) (string, error) {
-	dir, err := os.MkdirTemp("", "berth-e2e-")
+	dir, err := Workshop()
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package ingress_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,23 +16,26 @@ import (
 	"berth/adapters/apiclient"
 	"berth/adapters/ingress/proof"
 	"berth/adapters/ingress/proof/prooftest"
+	"berth/e2e/harness"
 )
 
 // berthctl is built once, as it is shipped.
 var berthctl = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "berth-e2e-")
+	dir, err := harness.Workshop()
 	if err != nil {
 		return "", err
 	}
 	bin := filepath.Join(dir, "berthctl")
-	out, err := exec.Command("go", "build", "-o", bin, "berth/cmd/berthctl").CombinedOutput()
-	return bin, errors.Join(err, errors.New(string(out)))
+	if out, err := exec.Command("go", "build", "-o", bin, "berth/cmd/berthctl").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building: %w\n%s", err, out)
+	}
+	return bin, nil
 })
 
 func (d *deployment) verify(t *testing.T, ingress *proof.Endpoint, more ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := berthctl()
-	if bin == "" {
+	if err != nil {
 		t.Fatal(err)
 	}
 	args := append([]string{
