@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -73,46 +74,56 @@ func TestLateAnswersAndStandstills(t *testing.T) {
 // along with the machine (A6); what is released is not; what is denied already is closed at once.
 func TestFenceCloses(t *testing.T) {
 	t.Parallel()
-	for name, stand := range map[string]bool{"cut off": false, "asleep": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(r *rig) {
-				r.up()
-				var closed atomic.Pointer[time.Time]
-				var why atomic.Value
-				r.node.Gate().Guard("t0", func(err error) {
-					closed.Store(new(time.Now()))
-					why.Store(fault.SlugOf(err))
-				})
-				release := r.node.Gate().Guard("t0", func(error) { t.Error("closed what was released") })
-				release()
-				synctest.Wait()
-				r.cut()
-				due := time.Now().Add(65*time.Second - r.node.Tenants()[0].SnapshotAge)
-				if stand {
-					r.clock.stand(80*time.Second, false)
-					due = time.Now().Add(80 * time.Second)
-				}
-				pass(time.Until(due) - time.Millisecond)
-				if closed.Load() != nil {
-					t.Fatalf("closed early: %v", why.Load())
-				}
-				if !stand && r.write() != "lease_run_out" {
-					t.Fatalf("a write is answered by %q", r.write())
-				}
-				pass(101 * time.Millisecond)
-				if at := closed.Load(); at == nil || why.Load() != "snapshot_too_old" {
-					t.Fatalf("not closed within 100 ms of the end, or for another reason: %v", why.Load())
-				}
-				atOnce := make(chan error, 1)
-				r.node.Gate().Guard("t0", func(err error) { atOnce <- err })
-				synctest.Wait()
-				if len(atOnce) != 1 {
-					t.Fatal("what is denied already stays open")
-				}
-			})
-		})
+	for _, stand := range []bool{false, true} {
+		for phase := range 8 {
+			name := fmt.Sprintf("asleep %t, phase %d", stand, phase)
+			t.Run(name, func(t *testing.T) { fenceCloses(t, stand, time.Duration(phase)*137*time.Millisecond) })
+		}
 	}
+}
+
+// fenceCloses has the fence look at a moment of its own after the lease, so that the end is not one of its looks by accident:
+// lease and snapshot were asked for at the same moment, and end a whole number of seconds apart.
+func fenceCloses(t *testing.T, stand bool, phase time.Duration) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		var closed atomic.Pointer[time.Time]
+		var why atomic.Value
+		r.node.Gate().Guard("t0", func(err error) {
+			closed.Store(new(time.Now()))
+			why.Store(fault.SlugOf(err))
+		})
+		release := r.node.Gate().Guard("t0", func(error) { t.Error("closed what was released") })
+		release()
+		synctest.Wait()
+		r.cut()
+		due := time.Now().Add(65*time.Second - r.node.Tenants()[0].SnapshotAge)
+		if stand {
+			r.clock.stand(80*time.Second, false)
+			due = time.Now().Add(80 * time.Second)
+		} else {
+			pass(20*time.Second + phase)
+			r.node.Gate().Guard("t0", func(error) {})()
+		}
+		pass(time.Until(due) - time.Millisecond)
+		if closed.Load() != nil {
+			t.Fatalf("closed early: %v", why.Load())
+		}
+		if !stand && r.write() != "lease_run_out" {
+			t.Fatalf("a write is answered by %q", r.write())
+		}
+		pass(101 * time.Millisecond)
+		if at := closed.Load(); at == nil || why.Load() != "snapshot_too_old" {
+			t.Fatalf("not closed within 100 ms of the end, or for another reason: %v", why.Load())
+		}
+		atOnce := make(chan error, 1)
+		r.node.Gate().Guard("t0", func(err error) { atOnce <- err })
+		synctest.Wait()
+		if len(atOnce) != 1 {
+			t.Fatal("what is denied already stays open")
+		}
+	})
 }
 
 // With a lease but without news of its tenants a node denies at the bound of its snapshots, counted from their asking (A6).
