@@ -99,15 +99,17 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// A step that another program takes is waited for, as long as the context lasts.
+// A step that another program takes is waited for, as long as the context lasts, whatever is being asked when it ends.
 func TestMigrateWaitsItsTurn(t *testing.T) {
 	t.Parallel()
 	dsn := database(t)
 	s := bare(t, dsn, pgstore.Options{})
 	locked(t, dsn, "SELECT pg_advisory_xact_lock(1114797160, hashtext(coalesce(current_schema(), '')))", func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		refused(t, "migrate", upgrade(ctx, s), fault.Unavailable, "request_ended")
+		for i := range 60 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond+time.Duration(i)*100*time.Microsecond)
+			refused(t, "migrate", upgrade(ctx, s), fault.Unavailable, "request_ended")
+			cancel()
+		}
 	})
 	if err := errors.Join(upgrade(t.Context(), s), s.Ping(t.Context())); err != nil {
 		t.Fatal(err)

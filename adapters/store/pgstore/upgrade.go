@@ -57,14 +57,15 @@ func (s *Store) Migrate(ctx context.Context) ([]Migration, error) {
 // step takes the first pending step, if there is one and it is this program's turn.
 func (s *Store) step(ctx context.Context) (turn bool, taken []Migration, err error) {
 	err = s.borrow(ctx, func(on *session) error {
-		on.patience = longestStep
 		if _, err := on.control(beginStep); err != nil {
 			return classify(err)
 		}
-		at, err := row(ctx, on.raw, takeTurn)
+		on.limit()
+		at, err := row(context.WithoutCancel(ctx), on.raw, takeTurn)
 		if turn = err == nil && at[0] == "t"; !turn {
 			return classify(err)
 		}
+		on.patience = longestStep
 		taken, err = s.apply(ctx, on)
 		return err
 	})
