@@ -13,6 +13,7 @@ import (
 	"berth/ports/clock"
 	"berth/ports/engine"
 	"berth/ports/ids"
+	"berth/ports/tokens"
 )
 
 // Ports are what a node works with.
@@ -23,8 +24,10 @@ type Ports struct {
 
 	Authority Authority
 	Disk      engine.Tenants
+	Engines   engine.Engines
 	Identity  engine.Identity
 	Tokens    engine.Tokens
+	Devices   tokens.DeviceVerifier
 	// Place names the data directory where it is now, so that a copy of it, or the same after the machine started anew, has
 	// another name.
 	Place string
@@ -41,6 +44,10 @@ type Authority struct {
 	Migrations     authority.Migrations
 	Credentials    authority.Credentials
 	Enrolment      authority.Enrolment
+	Keys           authority.Keys
+	Revocations    authority.Revocations
+	Peers          authority.Peers
+	Routes         authority.Routes
 }
 
 // Node is one process that is a relay node, or tries to be. Use New, and then Run once.
@@ -56,6 +63,9 @@ type Node struct {
 	keeper *keeper
 	queue  *queue
 	news   *news
+
+	verifier verifier
+	router   router
 }
 
 // New makes a node that serves nothing yet.
@@ -70,6 +80,7 @@ func New(s Settings, p Ports) (*Node, error) {
 	n.fence = &fence{Node: n, wake: make(chan struct{}, 1)}
 	n.beats = &beats{Node: n, wake: make(chan struct{}, 1)}
 	n.keeper = newKeeper(n)
+	n.verifier, n.router = alone{}, alone{}
 	return n, nil
 }
 
