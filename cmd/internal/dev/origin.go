@@ -97,7 +97,7 @@ func (o *origin) balance(ctx context.Context) error {
 		c, err := o.listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // it was stopped
+				return nil
 			}
 			return fmt.Errorf("the origin: %w", err)
 		}
