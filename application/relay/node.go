@@ -67,6 +67,8 @@ type Node struct {
 
 	verifier verifier
 	router   router
+	keys     *keys  // nil where nobody says what they are
+	peers    *peers // nil where nobody lists them
 }
 
 // New makes a node that serves nothing yet.
@@ -83,6 +85,7 @@ func New(s Settings, p Ports) (*Node, error) {
 	n.keeper = newKeeper(n)
 	n.rooms = newRooms(n)
 	n.verifier, n.router = alone{}, alone{}
+	n.connected()
 	return n, nil
 }
 
@@ -114,6 +117,12 @@ func (n *Node) Run(ctx context.Context) error {
 	all.Go(func() { n.followAssignments(ctx) })
 	all.Go(func() { n.pollSafely(ctx) })
 	all.Go(func() { n.awaitNews(ctx) })
+	if n.keys != nil {
+		all.Go(func() { n.keys.run(ctx) })
+	}
+	if n.peers != nil {
+		all.Go(func() { n.peers.run(ctx) })
+	}
 	all.Go(func() { n.queue.run(ctx, n.settings.Parallel, n.reconcile) })
 	all.Wait()
 	if err := context.Cause(ctx); isSuperseded(err) {

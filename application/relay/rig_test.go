@@ -73,7 +73,7 @@ func (r *rig) start() {
 	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
 		Authority: authorityOf(r.client),
-		Disk:      brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place,
+		Disk:      brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
 	})
 	if err != nil {
 		r.t.Fatal(err)

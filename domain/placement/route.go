@@ -29,33 +29,33 @@ type Routing struct {
 
 // Learn takes an answer whose request was sent at the monotonic instant given. It never lets what is known become older: a
 // lower version or generation is refused, and so is another place at the version that is known, as a placement does not
-// move without its version growing (P15). An answer that is not refused renews the life from its own sending (A6).
+// move without its version growing (P15). An answer that confirms renews the life from its own sending, and only so (A6).
 // Faults: Conflict route_older; Internal route_contradicts.
 func (r *Routing) Learn(next Route, askedAt time.Duration) error {
-	switch known := r.route; {
+	known := r.route
+	switch {
 	case !r.held:
 	case next.Version < known.Version, next.Generation < known.Generation:
-		return fault.New(fault.Conflict, "route_older", "the route is of version %d and generation %d, and one of version %d and generation %d is known",
+		return fault.New(fault.Conflict, "route_older", "the route is of version %d and generation %d; version %d and generation %d are known",
 			next.Version, next.Generation, known.Version, known.Generation)
 	case next.Version == known.Version && (next.Node != known.Node || next.Generation != known.Generation):
 		return fault.New(fault.Internal, "route_contradicts", "two nodes or generations are told of version %d", next.Version)
-	}
-	if r.held && next.Version == r.route.Version && askedAt < r.askedAt {
+	case next.Version == known.Version && askedAt <= r.askedAt:
 		return nil // it says nothing new, and its address may be an older one
 	}
 	r.route, r.held, r.askedAt = next, true, askedAt
 	return nil
 }
 
-// Alive returns the route while it is younger than its life, counted from when it was asked for. One that seems to come
-// from the future was asked for on another clock, and does not count.
+// Route is the route that is known, however old.
+func (r *Routing) Route() (Route, bool) { return r.route, r.held }
+
+// Alive returns the route while it is younger than its life, counted from when it was asked for. An instant before that
+// was read from another clock, and nothing is alive then.
 func (r *Routing) Alive(now, life time.Duration) (Route, bool) {
 	age := now - r.askedAt
 	return r.route, r.held && age >= 0 && age < life
 }
 
-// Beyond says whether the route was asked for after an instant: a refusal by its node of before that was of another one.
-func (r *Routing) Beyond(instant time.Duration) bool { return r.held && r.askedAt > instant }
-
-// Expire ends the life of what is known, not the memory of how far it went.
-func (r *Routing) Expire(life time.Duration) { r.askedAt = min(r.askedAt, r.askedAt-life) }
+// Beyond says whether what is known went on from a route that was tried: then a refusal of that one says nothing of it.
+func (r *Routing) Beyond(tried Route) bool { return r.held && r.route.Version > tried.Version }
