@@ -13,19 +13,17 @@ var reasons = map[string]Reason{ //nolint:gochecknoglobals // an immutable table
 	"tenant_suspended":     Suspended,
 	"tenant_closed":        Suspended,
 	"tenant_not_active":    Suspended,
+	"not_holder":           Moved,
+	"generation_changed":   Moved,
 	"device_token_expired": Expired,
 	"stopping":             Shutdown,
 	"node_superseded":      Shutdown,
 }
 
-// endOf is how a session ends for a refusal, of so many that end with it. Its reason is empty where the refusal ends none.
+// endOf is how a session ends for a refusal, of so many that end with it.
 func (n *Node) endOf(err error, herd int) End {
-	reason, ends := reasons[fault.SlugOf(err)]
-	switch {
-	case ends:
-	case fault.SlugOf(err) == "not_holder":
-		reason = Moved
-	default:
+	reason, is := reasons[fault.SlugOf(err)]
+	if !is {
 		reason = Unavailable
 	}
 	return End{Reason: reason, Err: err, Retry: n.retry(reason, herd)}
@@ -33,8 +31,11 @@ func (n *Node) endOf(err error, herd int) End {
 
 // cutOf is how a session ends that is not told whether its message counts (P8). A node that holds the tenant still, and may not
 // write to it just now, is not one that the tenant moved away from.
-func (n *Node) cutOf(err error) End {
+func (n *Node) cutOf(tenant string, err error) End {
 	e := n.endOf(err, 1)
+	if e.Reason == Moved && n.Gate().Read(tenant) == nil {
+		e.Reason = Unavailable
+	}
 	return e
 }
 

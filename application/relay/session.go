@@ -129,13 +129,6 @@ func (s *Session) ended() error {
 	return errEnded().Because(s.over.Err)
 }
 
-// deny ends the session where what was asked for may not be any more, and nothing that the device could do mends it.
-func (s *Session) deny(err error) {
-	if e := s.hub.node.endOf(err, 1); e.Reason != "" {
-		s.finish(e)
-	}
-}
-
 // Publish has a message appended, and calls done once: with its sequence, once it is durable and the node may still say so
 // (P8); or with why not. done may be called on another goroutine, also before Publish returned, and must not block.
 func (s *Session) Publish(p Publish, done func(seq int64, err error)) {
@@ -191,7 +184,7 @@ func (s *Session) appended(w engine.Write, r *route, a engine.Appended, err erro
 		return 0, n.refused(err)
 	}
 	if at := n.state.device(s.device, acknowledging(w.Generation)); at.err != nil {
-		s.finish(n.cutOf(at.err))
+		s.finish(n.cutOf(s.device.Tenant, at.err))
 		return 0, n.refused(at.err)
 	}
 	m := engine.Message{Route: w.Route, Seq: a.Seq, ID: w.ID, From: w.Principal, At: a.At, Body: w.Body}
@@ -221,7 +214,6 @@ func (s *Session) subscribe(ctx context.Context, handle string, after int64) (Su
 	}
 	at := s.hub.node.state.handle(s.device, reading(), digest)
 	if at.err != nil {
-		s.deny(at.err)
 		return Subscribed{}, at.err
 	}
 	r, err := s.hub.routeOf(ctx, at.route)

@@ -16,7 +16,6 @@ func (s *Session) Take(ctx context.Context, bytes int) (messages []engine.Messag
 		return nil, false, err
 	}
 	if at := s.hub.node.state.device(s.device, reading()); at.err != nil {
-		s.deny(at.err)
 		return nil, false, at.err
 	}
 	for _, sub := range s.inTurn() {
