@@ -72,8 +72,8 @@ func (r *rig) start() {
 	r.client = &authoritytest.Client{Control: r.control, Node: "n0", Way: r.way}
 	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
-		Authority: relay.Authority{r.client, r.client, r.client, r.client, r.client, r.client},
-		Disk:      brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place,
+		Authority: authorityOf(r.client),
+		Disk:      brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -219,3 +219,10 @@ func (b brittle) Prepare(ctx context.Context, next engine.NextKey) error {
 }
 
 var errBroken = errors.New("broken on purpose")
+
+func authorityOf(c *authoritytest.Client) relay.Authority {
+	return relay.Authority{
+		Leases: c, Assignments: c, Authorizations: c, Migrations: c, Credentials: c, Enrolment: c, Keys: c, Revocations: c, Peers: c,
+		Routes: c,
+	}
+}
