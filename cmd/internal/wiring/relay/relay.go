@@ -72,13 +72,13 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 	return n, nil
 }
 
-func provideServing(c relayd.Config, n *relay.Node, log *slog.Logger) *relayd.Serving {
-	return &relayd.Serving{Handler: connect.New(connect.Options{Limits: c.Limits(), Log: log}, connect.Of(n), relayd.NoPeers{})}
+func provideServing(c relayd.Config, n *relay.Node, log *slog.Logger) (*relayd.Serving, error) {
+	return relayd.NewServing(c, connect.New(connect.Options{Limits: c.Limits(), Log: log}, connect.Of(n), relayd.NoPeers{}), log)
 }
 
-func providePage(n *relay.Node, v Version) relayd.Page {
+func providePage(n *relay.Node, s *relayd.Serving, v Version) relayd.Page {
 	mux := http.NewServeMux()
 	mux.Handle("/", debugpage.Handler(n))
-	mux.Handle("GET /metrics", relayd.MetricsHandler(n, string(v)))
+	mux.Handle("GET /metrics", relayd.MetricsHandler(n, s, string(v)))
 	return relayd.Page{Handler: mux}
 }

@@ -42,8 +42,13 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 		cleanup()
 		return nil, nil, err
 	}
-	serving := provideServing(c, node, log)
-	page := providePage(node, v)
+	serving, err := provideServing(c, node, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	page := providePage(node, serving, v)
 	process := &relayd.Process{
 		Config:    c,
 		Node:      node,
