@@ -57,7 +57,7 @@ func refusesBeyondQuota(tb testing.TB, d EngineDisk) {
 	}
 	before := usage(tb, e)
 	refuses(tb, e, write("main", "m4"), fault.Exhausted, "tenant_quota_exceeded")
-	refuses(tb, e, write("new", "m4"), fault.Exhausted, "tenant_quota_exceeded")
+	refuses(tb, e, write("newer", "m4"), fault.Exhausted, "tenant_quota_exceeded")
 	if r := answerTo(tb, send(e, write("main", "m2"))); r.err != nil || !r.Before || r.Seq != 2 {
 		tb.Fatalf("what is there already is answered with %+v where nothing more fits", r)
 	}

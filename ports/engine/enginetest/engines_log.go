@@ -18,20 +18,19 @@ func noGaps(tb testing.TB, d EngineDisk) {
 	tb.Helper()
 	_, e := fresh(tb, d)
 	const each = 20
-	got := map[string][]bool{}
+	got := map[string][]bool{"main": make([]bool, 4*each+1), "other": make([]bool, 4*each+1)}
 	var mu sync.Mutex
 	var hands sync.WaitGroup
-	for _, route := range []string{"main", "other"} {
-		got[route] = make([]bool, 4*each+1)
+	for route, given := range got {
 		for hand := range 4 {
 			hands.Go(func() {
 				for i := range each {
 					r := answerTo(tb, send(e, write(route, fmt.Sprintf("%d-%d", hand, i))))
 					mu.Lock()
-					if r.err != nil || r.Seq < 1 || r.Seq > 4*each || got[route][r.Seq] {
+					if r.err != nil || r.Seq < 1 || r.Seq > 4*each || given[r.Seq] {
 						tb.Errorf("sequence %d of %s is given, %v", r.Seq, route, r.err)
 					} else {
-						got[route][r.Seq] = true
+						given[r.Seq] = true
 					}
 					mu.Unlock()
 				}
