@@ -176,7 +176,7 @@ func (m *machine) start() {
 	s := relay.DefaultSettings(authoritytest.SPIFFEID(m.id))
 	n, err := relay.New(w.rules.settings(s), relay.Ports{
 		Clock: m.clock, IDs: prefixed{idstest.New(w.seed<<16 + boots), fmt.Sprintf("%s-%d", m.name, boots)}, Log: slog.New(notes{w, m.name}),
-		Authority: relay.Authority{client, client, client, client, client, client},
+		Authority: authorityOf(client),
 		Disk:      deadly{m.disk, p}, Identity: m.disk, Tokens: tokens{m}, Place: w.rules.place(m.place),
 	})
 	if err != nil {
