@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := connect.New(connect.Options{Limits: connect.DefaultLimits(), Log: slog.New(slog.DiscardHandler)}, connect.Of(n), relayd.NoPeers{})
+	handler := connect.New(connect.Options{Limits: connect.DefaultLimits(), Log: slog.New(slog.DiscardHandler)}, connect.Of(n), nil)
 	defer handler.Stop(t.Context())
 	server := httptest.NewRecorder()
 	relayd.MetricsHandler(n, &relayd.Serving{Handler: handler}, "v1").ServeHTTP(server, httptest.NewRequest("GET", "/metrics", nil))

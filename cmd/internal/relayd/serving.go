@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"berth/adapters/connect"
+	"berth/adapters/peering"
 	"berth/cmd/internal/listen"
 	"berth/cmd/internal/secretfile"
 	"berth/cmd/internal/settings"
@@ -20,8 +21,8 @@ import (
 // Serving is what the node serves: devices on their listener, and what its peers forward on theirs.
 type Serving struct {
 	Handler *connect.Handler
-	Devices *connect.Server // nil where devices have no listener
-	Peers   Server          // what is forwarded; nil where there are no peers
+	Devices *connect.Server   // nil where devices have no listener
+	Peers   *peering.Listener // nil where peers have none
 }
 
 // NewServing serves devices by a handler.
@@ -66,7 +67,7 @@ func (p *Process) open(ctx context.Context) (all []served, err error) {
 			return all, err
 		}
 	}
-	if c.PeerListen != "" && p.Serving.Peers != nil {
+	if c.PeerListen != "" {
 		return add(ctx, all, served{name: "peers", server: p.Serving.Peers}, c.PeerListen)
 	}
 	return all, nil

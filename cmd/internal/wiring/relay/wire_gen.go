@@ -42,8 +42,10 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 		cleanup()
 		return nil, nil, err
 	}
-	serving, err := provideServing(c, node, log)
+	forwarder, cleanup3 := provideForwarder(c, node, log)
+	serving, err := provideServing(c, node, forwarder, log)
 	if err != nil {
+		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
@@ -59,6 +61,7 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 		Log:       log,
 	}
 	return process, func() {
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil
