@@ -43,5 +43,15 @@ func Program(t testing.TB, name string) string {
 	return filepath.Join(dir, name)
 }
 
+// Shipped is the path of one of Berth's binaries as it is shipped, for a test that measures.
+func Shipped(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := plain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
+}
+
 // Binary is the path of berthd.
 func Binary(t testing.TB) string { t.Helper(); return Program(t, "berthd") }
