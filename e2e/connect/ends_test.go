@@ -48,7 +48,8 @@ func suspended(t *testing.T, w *world) {
 // by itself.
 func cutOff(t *testing.T, w *world) {
 	const bound, slack = 8 * time.Second, 700 * time.Millisecond
-	node := w.nodes(1, "SNAPSHOT_BOUND", bound.String(), "SNAPSHOT_REFRESH", "2s", "POLL_INTERVAL", "1s", "POLL_TIMEOUT", "1s")[0]
+	node := w.nodes(1, "SNAPSHOT_BOUND", bound.String(), "SNAPSHOT_REFRESH", "2s", "POLL_INTERVAL", "1s", "POLL_TIMEOUT", "1s",
+		"KEY_REFRESH", "1s", "PEER_REFRESH", "1s", "ROUTE_LIFE", "5s")[0]
 	tenant, _, _ := w.tenant("t", node)
 	p := w.NewPhone(tenant, "owner", "phone")
 	c := p.Dial(p.Through(node))
@@ -96,7 +97,7 @@ func expired(t *testing.T, w *world) {
 // The connections that a peer passes on are cut once its certificate is revoked, long before its list would be too old; with
 // a new join token the node is a peer again.
 func peerRevoked(t *testing.T, w *world) {
-	nodes := w.nodes(2, "PEER_REFRESH", "1s")
+	nodes := w.nodes(2)
 	tenant, holder, others := w.tenant("t", nodes...)
 	p := w.NewPhone(tenant, "owner", "phone")
 	direct := p.Dial(p.Through(holder))

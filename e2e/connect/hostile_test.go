@@ -20,6 +20,7 @@ func hostileTokens(t *testing.T, w *world) {
 	p, stranger := w.NewPhone(tenant, "owner", "phone"), w.NewPhone(another, "owner", "phone")
 	c := p.Dial(p.Through(holder))
 	w.publish(c, p, "before")
+	w.subscribed(w.conn(p.Through(others[0])), p) // the nodes know one another by then
 	revoked := w.NewPhone(tenant, "member", "phone")
 	gone := w.Forge(revoked, w.region, func(_, _ map[string]any) {})
 	_, err := w.Operator().Revoke(t.Context(), tenant, revoked.Principal)

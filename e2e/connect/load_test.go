@@ -41,6 +41,9 @@ func revokeUnderLoad(t *testing.T, w *world) {
 	victims := w.NewPhones(2*each+byPoll, tenant, "member")
 	idle := w.NewPhones((crowd-len(victims))/perPrincipal, tenant, "member")
 	lines := make([]*connectclient.Conn, len(victims))
+	first := owner.Dial(owner.Through(node))
+	w.publish(first, owner, "the tenant is open")
+	must(t, first.Close())
 	harness.Each(t, len(victims), func(i int) (err error) {
 		lines[i], err = connectclient.Connect(t.Context(), victims[i].Through(node))
 		return err

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // change after that.
 func TestDevices(t *testing.T) {
 	t.Parallel()
-	site := harness.NewSite(t, "BERTH_KEY_PUBLISH_AHEAD=5s")
+	site := harness.NewSite(t, "BERTH_KEY_PUBLISH_AHEAD=35s")
 	t.Run("together", func(t *testing.T) {
 		for region, scenario := range map[string]func(*testing.T, *world){
 			"exchanged": exchanged, "suspended": suspended, "cut": cutOff, "expired": expired, "peer": peerRevoked, "slow": slowReaders,

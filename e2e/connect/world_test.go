@@ -12,6 +12,7 @@ import (
 
 	"berth/adapters/connectclient"
 	"berth/adapters/contract"
+	"berth/domain/fault"
 	"berth/e2e/harness"
 )
 
@@ -52,6 +53,7 @@ func (w *world) shipped(n int, settings ...string) []*harness.Relay {
 
 func (w *world) defined(n int, settings ...string) (all []*harness.Relay) {
 	w.t.Helper()
+	settings = append([]string{"PEER_REFRESH", "1s"}, settings...)
 	for i := range n {
 		r := w.Relay(fmt.Sprintf("%s-%c", w.region, 'a'+i), w.region)
 		for j := 0; j+1 < len(settings); j += 2 {
@@ -193,10 +195,14 @@ func (w *world) publish(c *connectclient.Client, p *harness.Phone, id string) (s
 	return seq
 }
 
-// conn connects bare, and wants that to succeed.
-func (w *world) conn(o connectclient.Options) *connectclient.Conn {
+// conn connects bare, once the node knows its peers and the device.
+func (w *world) conn(o connectclient.Options) (c *connectclient.Conn) {
 	w.t.Helper()
-	c, err := connectclient.Connect(w.t.Context(), o)
+	var err error
+	within(w.t, patience, "it is let in", func() bool {
+		c, err = connectclient.Connect(w.t.Context(), o)
+		return err == nil || fault.KindOf(err) != fault.Unavailable && fault.SlugOf(err) != "principal_unknown"
+	})
 	must(w.t, err)
 	w.t.Cleanup(c.Abort)
 	return c

@@ -20,7 +20,7 @@ func build(flags ...string) (string, error) {
 		return "", err
 	}
 	args := append(append([]string{"build"}, flags...), "-o", dir+string(filepath.Separator))
-	for _, name := range []string{"berthd", "berth-ingress", "berth-relay"} {
+	for _, name := range []string{"berthd", "berth-ingress", "berth-relay", "berthctl"} {
 		args = append(args, "berth/cmd/"+name)
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
