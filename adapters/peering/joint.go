@@ -50,7 +50,7 @@ func (j *joint) run(ctx context.Context, sent []byte) {
 // down is the direction to the device. Where the peer is lost, or this node stops, the device is told.
 func (j *joint) down() {
 	err := j.carry(j.device, j.peer, nil, j.frames.follow)
-	if err == nil {
+	if err == nil && !truncated(j.peer) {
 		closeWrite(j.device)
 		j.linger()
 		return
@@ -65,7 +65,10 @@ func (j *joint) farewell() {
 	if j.stopped.Load() {
 		reason, code = contract.GoawayShutdown, closeGoingAway
 	}
-	if !j.frames.between() {
+	j.mu.Lock()
+	over := j.over
+	j.mu.Unlock()
+	if over || !j.frames.between() {
 		return
 	}
 	_ = j.device.SetWriteDeadline(time.Now().Add(j.f.o.Limits.Farewell)) // a dead connection says so below
