@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"math/big"
@@ -300,18 +301,46 @@ func (n *near) ended(tb testing.TB, nth int) error {
 
 func within(tb testing.TB, d time.Duration, what string, so func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(d); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	look, end := time.NewTicker(time.Millisecond), time.After(d)
+	defer look.Stop()
+	for !so() {
+		select {
+		case <-look.C:
+		case <-end:
 			tb.Fatalf("it is not so within %v that %s", d, what)
 		}
 	}
 }
 
+// answered is what a device is answered.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of reading the body
+}
+
+func read(a *http.Response) answered {
+	if a == nil {
+		return answered{}
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	return answered{a.StatusCode, a.Header, string(body), err}
+}
+
+func (a answered) slug() string { return a.header.Get("X-Slug") }
+
 // get makes a request of a device.
-func (n *near) get(tb testing.TB, path string) (*http.Response, error) {
+func (n *near) get(tb testing.TB, path string) (answered, error) {
 	tb.Helper()
 	r := must(http.NewRequestWithContext(tb.Context(), http.MethodGet, n.front.URL+path, nil))
-	return n.front.Client().Do(r)
+	a, err := n.front.Client().Do(r)
+	if err != nil {
+		return answered{}, err
+	}
+	defer a.Body.Close()
+	return read(a), nil
 }
 
 var errNobody = errors.New("nobody is to come here")

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 
 // recorder is a device that a Forwarder answers, without a connection.
 type recorder struct {
-	mu     sync.Mutex
 	header http.Header
 	status int
 	body   bytes.Buffer
@@ -203,16 +201,14 @@ func TestShutdownWaits(t *testing.T) {
 		<-finish
 		_, _ = io.WriteString(w, "done")
 	})
-	answered := make(chan string, 1)
+	done := make(chan string, 1)
 	go func() {
 		a, err := n.get(t, attachment)
 		if err != nil {
-			answered <- err.Error()
+			done <- err.Error()
 			return
 		}
-		body, _ := io.ReadAll(a.Body)
-		_ = a.Body.Close()
-		answered <- string(body)
+		done <- a.body
 	}()
 	<-began
 	over := make(chan error, 1)
@@ -225,7 +221,7 @@ func TestShutdownWaits(t *testing.T) {
 		return err != nil
 	})
 	close(finish)
-	if got := <-answered; got != "done" {
+	if got := <-done; got != "done" {
 		t.Fatalf("what was being answered ends with %s", got)
 	}
 	if err := <-over; err != nil || o.listener.Counts().Open != 0 {

@@ -82,7 +82,7 @@ func (f *Forwarder) giveBack(w http.ResponseWriter, a *http.Response, cancel fun
 	}
 }
 
-var errBodyTooLarge = errors.New("the body is longer than it may be") //nolint:gochecknoglobals // an error
+var errBodyTooLarge = errors.New("the body is longer than it may be")
 
 // sending is a device's body on its way to the peer. It is read no more once the request has ended.
 type sending struct {

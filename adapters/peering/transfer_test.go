@@ -27,16 +27,21 @@ func problem(w http.ResponseWriter, err error) {
 	fmt.Fprintf(w, `{"type":%q,"status":%d}`, p.Type, p.Status)
 }
 
-func (n *near) put(tb testing.TB, body io.Reader, length int64) *http.Response {
+func (n *near) put(tb testing.TB, body io.Reader, length int64) answered {
 	tb.Helper()
 	r := must(http.NewRequestWithContext(tb.Context(), http.MethodPut, n.front.URL+attachment, body))
 	r.ContentLength = length
+	return n.do(tb, r)
+}
+
+func (n *near) do(tb testing.TB, r *http.Request) answered {
+	tb.Helper()
 	a, err := n.front.Client().Do(r)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = a.Body.Close() })
-	return a
+	defer a.Body.Close()
+	return read(a)
 }
 
 // An attachment goes through in both directions, with what its request and its answer say of it, over one connection.
@@ -60,18 +65,13 @@ func TestTransferGoesThrough(t *testing.T) {
 	for range 3 {
 		r := must(http.NewRequestWithContext(t.Context(), http.MethodPut, n.front.URL+attachment, bytes.NewReader(content)))
 		r.Header.Set("Content-Range", "bytes 0-9/10")
-		a := must(n.front.Client().Do(r))
-		_ = a.Body.Close()
-		if a.StatusCode != http.StatusAccepted || a.Header.Get("Berth-Upload-Offset") != "5" {
+		if a := n.do(t, r); a.status != http.StatusAccepted || a.header.Get("Berth-Upload-Offset") != "5" {
 			t.Fatalf("answered %+v", a)
 		}
 		r = must(http.NewRequestWithContext(t.Context(), http.MethodGet, n.front.URL+attachment, nil))
 		r.Header.Set("Range", "bytes=100-")
-		a = must(n.front.Client().Do(r))
-		got, err := io.ReadAll(a.Body)
-		_ = a.Body.Close()
-		if err != nil || a.StatusCode != http.StatusPartialContent || a.Header.Get("Etag") != `"x"` || !bytes.Equal(got, content[100:]) {
-			t.Fatalf("answered %d with %d bytes, %v", a.StatusCode, len(got), err)
+		if a := n.do(t, r); a.err != nil || a.status != http.StatusPartialContent || a.header.Get("Etag") != `"x"` || a.body != string(content[100:]) {
+			t.Fatalf("answered %d with %d bytes, %v", a.status, len(a.body), a.err)
 		}
 		connections.Store(int64(o.listener.Counts().Open))
 	}
@@ -135,9 +135,8 @@ func TestLateRefusalIsAnswered(t *testing.T) {
 		problem(w, fault.New(fault.Unavailable, "not_holder", "x"))
 	})
 	a := n.put(t, strings.NewReader(strings.Repeat("x", 1000)), 1000)
-	text, _ := io.ReadAll(a.Body)
-	if err := n.ended(t, 0); err != nil || a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), "not_holder") || a.Header.Get("Retry-After") == "" {
-		t.Fatalf("answered %d %s, and ended with %v", a.StatusCode, text, err)
+	if err := n.ended(t, 0); err != nil || a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "not_holder") || a.header.Get("Retry-After") == "" {
+		t.Fatalf("answered %+v, and ended with %v", a, err)
 	}
 }
 
@@ -159,10 +158,8 @@ func TestOtherRefusalsAreRelayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, _ := io.ReadAll(a.Body)
-		_ = a.Body.Close()
-		if a.StatusCode != http.StatusServiceUnavailable || string(body) != c.body || n.refusals() != 0 {
-			t.Errorf("%s: answered %d with %d bytes, %d refusals", name, a.StatusCode, len(body), n.refusals())
+		if a.status != http.StatusServiceUnavailable || a.body != c.body || n.refusals() != 0 {
+			t.Errorf("%s: answered %d with %d bytes, %d refusals", name, a.status, len(a.body), n.refusals())
 		}
 	}
 }
@@ -178,16 +175,16 @@ func TestBodiesAreBounded(t *testing.T) {
 		got.Store(n)
 	})
 	n := r.near(t, r.node("n0"), o, own.route("n1"))
-	if a := n.put(t, strings.NewReader(strings.Repeat("x", 1000)), 1000); a.StatusCode != http.StatusOK || got.Load() != 1000 {
-		t.Fatalf("just as long: %d, %d bytes", a.StatusCode, got.Load())
+	if a := n.put(t, strings.NewReader(strings.Repeat("x", 1000)), 1000); a.status != http.StatusOK || got.Load() != 1000 {
+		t.Fatalf("just as long: %d, %d bytes", a.status, got.Load())
 	}
 	got.Store(0)
-	if a := n.put(t, strings.NewReader(strings.Repeat("x", 1001)), 1001); a.Header.Get("X-Slug") != "body_too_large" || got.Load() != 0 {
+	if a := n.put(t, strings.NewReader(strings.Repeat("x", 1001)), 1001); a.slug() != "body_too_large" || got.Load() != 0 {
 		t.Fatalf("one too long: %+v, %d bytes", a, got.Load())
 	}
 	a := n.put(t, strings.NewReader(strings.Repeat("x", 100_000)), -1)
-	if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(text), "body_too_large") {
-		t.Fatalf("without a length: %d %s", a.StatusCode, text)
+	if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "body_too_large") {
+		t.Fatalf("without a length: %+v", a)
 	}
 	if got.Load() > 1000 || n.refusals() != 0 {
 		t.Fatalf("%d bytes arrived, %d refusals", got.Load(), n.refusals())
@@ -214,10 +211,9 @@ func TestBrokenAnswerIsBrokenOff(t *testing.T) {
 		if err != nil {
 			continue // it came before the device had read the head
 		}
-		if body, err := io.ReadAll(a.Body); err == nil {
-			t.Errorf("%s: the device takes %q for whole", name, body)
+		if a.err == nil {
+			t.Errorf("%s: the device takes %q for whole", name, a.body)
 		}
-		_ = a.Body.Close()
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -40,18 +39,19 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (n *near) dial(tb testing.TB, header http.Header) (*websocket.Conn, *http.Response, error) {
+func (n *near) dial(tb testing.TB, header http.Header) (*websocket.Conn, answered, error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
 	defer cancel()
-	c, a, err := websocket.Dial(ctx, n.front.URL+contract.ConnectPath, &websocket.DialOptions{
+	c, got, err := websocket.Dial(ctx, n.front.URL+contract.ConnectPath, &websocket.DialOptions{
 		Subprotocols: []string{contract.ConnectProtocol, contract.ConnectTokenPrefix + "abc"}, HTTPHeader: header,
 	})
 	if c != nil {
 		c.SetReadLimit(-1)
 		tb.Cleanup(func() { _ = c.CloseNow() })
+		return c, answered{}, err
 	}
-	return c, a, err
+	return c, read(got), err
 }
 
 func says(tb testing.TB, c *websocket.Conn, data []byte) {
@@ -219,9 +219,11 @@ func TestSilenceEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pace := time.NewTicker(30 * time.Millisecond)
+	defer pace.Stop()
 	for range 20 {
 		says(t, c, []byte("x"))
-		time.Sleep(30 * time.Millisecond)
+		<-pace.C
 	}
 	if err := n.ended(t, 0); err != nil {
 		t.Fatal(err)
@@ -404,13 +406,10 @@ func TestRefusedUpgradeIsRelayed(t *testing.T) {
 		_, _ = io.WriteString(w, `{"type":"urn:berth:problem:device_token_expired"}`)
 	})
 	_, a, err := n.dial(t, nil)
-	if err == nil || a.StatusCode != http.StatusUnauthorized || a.Header.Get("Retry-After") != "3" {
+	if err == nil || a.status != http.StatusUnauthorized || a.header.Get("Retry-After") != "3" || !strings.Contains(a.body, "device_token_expired") {
 		t.Fatalf("answered %+v, %v", a, err)
 	}
-	if body, _ := io.ReadAll(a.Body); !strings.Contains(string(body), "device_token_expired") {
-		t.Fatalf("with %s", body)
-	}
-	if err := errors.Join(n.ended(t, 0)); err != nil || n.refusals() != 0 {
+	if err := n.ended(t, 0); err != nil || n.refusals() != 0 {
 		t.Fatalf("a device's own refusal counts against the route: %v", err)
 	}
 }
