@@ -23,6 +23,8 @@ type plane struct {
 	mu       sync.Mutex
 	tokens   map[string]error // refused tokens
 	entering error
+	entered  func(relay.Line) // is told of a session before Enter returns
+	waiting  int              // publishes
 	filing   error
 	where    []func() (relay.Where, error) // answers of Locate and Relocate, in order; then here
 	believed []*int64
@@ -93,6 +95,9 @@ func (p *plane) Enter(_ context.Context, d relay.Device, l relay.Line) (connect.
 	}
 	s := &session{plane: p, device: d, line: l, after: map[string]int64{}}
 	p.sessions[s] = struct{}{}
+	if p.entered != nil {
+		p.entered(l)
+	}
 	return s, nil
 }
 
@@ -110,6 +115,13 @@ func (p *plane) stored(tenant, route string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.tenant(tenant).routes[route])
+}
+
+// publishing is how many publishes were ever held.
+func (p *plane) publishing() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
 }
 
 // open is how many sessions are open.
@@ -158,6 +170,9 @@ func (s *session) Publish(p relay.Publish, done func(int64, error)) {
 		done(s.publish(p))
 		return
 	}
+	s.plane.mu.Lock()
+	s.plane.waiting++
+	s.plane.mu.Unlock()
 	go func() {
 		<-hold
 		done(s.publish(p))
