@@ -275,18 +275,22 @@ func (p *phone) say(format string, args ...any) {
 // frame reads the next frame.
 func (p *phone) frame() (op byte, payload []byte, err error) {
 	_ = p.SetReadDeadline(time.Now().Add(patience))
+	return readFrame(p.in)
+}
+
+func readFrame(in io.Reader) (op byte, payload []byte, err error) {
 	var head [2]byte
-	if _, err := io.ReadFull(p.in, head[:]); err != nil {
+	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return 0, nil, err
 	}
 	n := uint64(head[1])
 	var long [8]byte
 	switch n {
 	case 126:
-		_, err = io.ReadFull(p.in, long[6:])
+		_, err = io.ReadFull(in, long[6:])
 		n = binary.BigEndian.Uint64(long[:])
 	case 127:
-		_, err = io.ReadFull(p.in, long[:])
+		_, err = io.ReadFull(in, long[:])
 		n = binary.BigEndian.Uint64(long[:])
 	}
 	if err == nil && (head[0]&whole == 0 || n > 1<<20) {
@@ -296,7 +300,7 @@ func (p *phone) frame() (op byte, payload []byte, err error) {
 		return 0, nil, err
 	}
 	payload = make([]byte, n)
-	_, err = io.ReadFull(p.in, payload)
+	_, err = io.ReadFull(in, payload)
 	return head[0] & 0xf, payload, err
 }
 

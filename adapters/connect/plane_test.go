@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"berth/adapters/connect"
@@ -34,6 +35,8 @@ type plane struct {
 	hold     chan struct{} // publishes wait for it, where it is not nil
 	taking   chan struct{} // Take waits for it, where it is not nil
 	failing  error         // of Take
+	takes    atomic.Int64  // how often it was called
+	follows  func()        // is called when a subscription is there, before Subscribe returns
 }
 
 type tenantData struct {
@@ -223,7 +226,13 @@ func (s *session) Subscribe(_ context.Context, handle string, after int64) (rela
 		return relay.Subscribed{}, err
 	}
 	s.plane.mu.Lock()
-	defer s.plane.mu.Unlock()
+	defer func() {
+		follows := s.plane.follows
+		s.plane.mu.Unlock()
+		if follows != nil {
+			follows()
+		}
+	}()
 	head := int64(len(s.plane.tenant(s.device.Tenant).routes[route]))
 	if after > head {
 		return relay.Subscribed{}, fault.New(fault.Invalid, "after_beyond_end", "the route has %d messages", head)
@@ -248,6 +257,7 @@ func (s *session) Take(_ context.Context, most int) (out []engine.Message, more 
 	s.plane.mu.Lock()
 	wait := s.plane.taking
 	s.plane.mu.Unlock()
+	s.plane.takes.Add(1)
 	if wait != nil {
 		<-wait
 	}
