@@ -21,8 +21,7 @@ type room struct {
 	used    time.Duration // when nobody used it any more
 	closing chan struct{} // closed once the room is gone; nil while it is not taken out
 
-	// life is held while the Engine is opened or closed.
-	life sync.Mutex
+	life chan struct{}       // holds one while the Engine is opened or closed
 	hub  atomic.Pointer[hub] // nil while no Engine is open
 
 	mu      sync.Mutex
@@ -113,8 +112,8 @@ func (m *room) start(ctx context.Context) (*hub, error) {
 	if err := r.reserve(); err != nil {
 		return nil, err
 	}
-	m.life.Lock()
-	defer m.life.Unlock()
+	m.life <- struct{}{}
+	defer func() { <-m.life }()
 	h, err := m.begin(ctx)
 	if err != nil {
 		r.freed()
@@ -149,8 +148,8 @@ func (m *room) begin(ctx context.Context) (*hub, error) {
 
 // shut closes the Engine, if it is the one given or none is, and ends its sessions first.
 func (m *room) shut(only *hub, why error) {
-	m.life.Lock()
-	defer m.life.Unlock()
+	m.life <- struct{}{}
+	defer func() { <-m.life }()
 	h := m.hub.Load()
 	if h == nil || only != nil && h != only {
 		return

@@ -81,7 +81,7 @@ func (r *rooms) find(tenant string) (m *room, closing <-chan struct{}, err error
 		if err := r.state.interest(tenant); err != nil {
 			return nil, nil, err
 		}
-		m = &room{rooms: r, tenant: tenant, signal: make(chan struct{}, 1)}
+		m = &room{rooms: r, tenant: tenant, signal: make(chan struct{}, 1), life: make(chan struct{}, 1)}
 		r.all[tenant] = m
 	}
 	if m.closing != nil {
