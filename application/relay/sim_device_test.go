@@ -19,8 +19,8 @@ import (
 // ledger is what devices were told of one tenant's messages.
 type ledger struct {
 	acked     map[string]acked
-	committed map[string]int64 // generation, by id
-	late      map[string]bool  // by id: committed after the first of a later generation
+	committed map[string]int64 // generation, by machine and id
+	late      map[string]bool  // the same: committed after the first of a later generation
 	pending   []string         // nobody knows whether they count
 	lost      int64            // what was acknowledged up to this generation may be lost
 }
@@ -96,9 +96,13 @@ func (p *process) publishOne(device *phone) {
 }
 
 func (w *world) acknowledged(m *machine, tenant, id string, seq int64) {
+	if m.copied { // what only a clone's disk has, goes with the clone, and nobody could know
+		return
+	}
 	w.mu.Lock()
 	l := w.ledgers[tenant]
-	generation, late := l.committed[id], l.late[id]
+	name := m.name + "/" + id
+	generation, late := l.committed[name], l.late[name]
 	before, again := l.acked[id]
 	l.acked[id] = acked{seq, generation}
 	l.pending = slices.DeleteFunc(l.pending, func(one string) bool { return one == id })
@@ -244,7 +248,8 @@ func (e *simEngine) append(w engine.Write) (engine.Appended, error) {
 	if e.p.isDead() {
 		return engine.Appended{}, engine.Away(errDead)
 	}
-	if e.p.m.disk.Look(e.tenant).Copy.Commits(w.Generation) {
+	permit, err := e.p.node.Gate().Write(e.tenant)
+	if err == nil && permit.Generation == w.Generation && e.p.m.disk.Look(e.tenant).Copy.Commits(w.Generation) && !e.p.isDead() {
 		world.alone(e.p.m, e.tenant, w.Generation)
 	}
 	type answer struct {
@@ -258,7 +263,8 @@ func (e *simEngine) append(w engine.Write) (engine.Appended, error) {
 		late := world.commit(e.p.m, e.tenant, w.Generation)
 		world.mu.Lock()
 		l := world.ledgers[e.tenant]
-		l.committed[w.ID], l.late[w.ID] = w.Generation, late
+		name := e.p.m.name + "/" + w.ID
+		l.committed[name], l.late[name] = w.Generation, late
 		world.mu.Unlock()
 	}
 	e.hesitate()
