@@ -47,6 +47,7 @@ type rig struct {
 
 	visitor authoritytest.Paired // uses t0
 	empty   bool                 // nobody does
+	late    chan struct{}        // until it is closed the answers of Engines are held back; nil where they are not
 	tune    func(*relay.Settings)
 }
 
@@ -84,7 +85,7 @@ func (r *rig) start() {
 	n, err := relay.New(settings, relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
 		Authority: authorityOf(r.client),
-		Disk:      brittle{r.disk, r}, Engines: r.disk, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
+		Disk:      brittle{r.disk, r}, Engines: brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
 	})
 	if err != nil {
 		r.t.Fatal(err)

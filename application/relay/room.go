@@ -177,6 +177,17 @@ func (m *room) changed() {
 // free says whether nobody uses the room, nor opens it. The caller holds rooms.mu.
 func (m *room) free() bool { return m.users == 0 && m.closing == nil && !m.busy.Load() }
 
+// sessions is how many there are, and whether the Engine is open.
+func (m *room) sessions() (n int, open bool) {
+	h := m.hub.Load()
+	if h == nil {
+		return 0, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions), true
+}
+
 func endedBy(ctx context.Context) error { return engine.Ended(context.Cause(ctx)) }
 
 // interest begins to keep a tenant up to date that the node was told it holds. Fault: Unavailable not_holder.

@@ -193,6 +193,13 @@ func (r *rooms) list() []*room {
 	return out
 }
 
+// count is how many rooms there are, and how many of them have an open Engine, or one that is being opened.
+func (r *rooms) count() (rooms, engines int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all), r.engines
+}
+
 // close ends every session and closes every Engine, for good.
 func (r *rooms) close() {
 	r.Node.close(errStopping())
