@@ -133,16 +133,17 @@ func (m *room) begin(ctx context.Context) (*hub, error) {
 	}
 	e, err := r.Engines.Open(ctx, m.tenant)
 	if err != nil {
-		r.state.note(m.tenant, err)
+		r.state.breaks(m.tenant, err)
 		return nil, err
 	}
 	buried, err := e.Buried(ctx)
 	if err != nil {
 		_ = e.Close() // what it could not read says why
-		r.state.note(m.tenant, err)
+		r.state.breaks(m.tenant, err)
 		return nil, err
 	}
 	r.state.bury(m.tenant, buried...)
+	r.state.breaks(m.tenant, nil)
 	return newHub(m, e), nil
 }
 

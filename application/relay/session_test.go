@@ -325,6 +325,7 @@ func TestSessionAcrossALapse(t *testing.T) {
 		r.spoiled(nil)
 		r.within(20*time.Second, "it writes again", func() bool { _, err := p.publishes("main", "b", "2"); return err == nil })
 		r.took(p, 1, 2)
+		pass(10 * time.Second)
 		r.cut()
 		cut := time.Now()
 		r.within(66*time.Second, "it ends", func() bool { return p.end() == "unavailable" })

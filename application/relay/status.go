@@ -116,7 +116,7 @@ func (s *state) why(now placement.Clocks) error {
 func (s *state) tenantStatus(id string, t *tenant, now placement.Clocks) TenantStatus {
 	out := TenantStatus{
 		Tenant: id, Role: t.told.Role, State: t.told.State, Generation: t.told.Generation, Version: t.told.Version, Copy: t.copy,
-		Failed: t.failed, SnapshotAge: -1, Used: t.open,
+		Failed: cmp.Or(t.broken, t.failed), SnapshotAge: -1, Used: t.open,
 	}
 	if t.told.Migration != nil {
 		out.Migration = t.told.Migration.ID
