@@ -64,3 +64,9 @@ func (n *Node) later(err error) error {
 	}
 	return f.After(retryLeast + n.chance.upTo(time.Second))
 }
+
+// wholeNode says whether a refusal concerns more tenants than one.
+func wholeNode(err error) bool {
+	r, is := reasons[fault.SlugOf(err)]
+	return !is || r == Shutdown
+}

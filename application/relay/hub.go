@@ -101,8 +101,12 @@ func (h *hub) shut(why error) {
 	h.over = why
 	h.mu.Unlock()
 	all := h.list()
+	herd := len(all)
+	if r := h.node.rooms; wholeNode(why) { // other tenants' devices come back at the same time
+		herd = max(herd, int(r.crowd.Load()))
+	}
 	for _, s := range all {
-		s.finish(h.node.endOf(why, len(all)))
+		s.finish(h.node.endOf(why, herd))
 	}
 }
 

@@ -73,8 +73,11 @@ func (p *phone) retry() time.Duration {
 }
 
 // enter opens the phone's session.
-func (p *phone) enter(ctx context.Context, n *relay.Node) (err error) {
-	p.session, err = n.Enter(ctx, p.device, p)
+func (p *phone) enter(ctx context.Context, n *relay.Node) error {
+	s, err := n.Enter(ctx, p.device, p)
+	if err == nil {
+		p.session = s
+	}
 	return err
 }
 

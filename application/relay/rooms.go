@@ -16,6 +16,7 @@ type rooms struct {
 	ctx      context.Context // of what opens Engines
 	end      context.CancelFunc
 	sessions atomic.Int64
+	crowd    atomic.Int64   // sessions when it was looked last: those that end at once come back at once
 	work     sync.WaitGroup // what runs for rooms
 
 	mu      sync.Mutex
