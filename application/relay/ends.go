@@ -26,6 +26,9 @@ func (n *Node) endOf(err error, herd int) End {
 	if !is {
 		reason = Unavailable
 	}
+	if reason == Unavailable || reason == Shutdown { // other tenants' devices come back at the same time
+		herd = max(herd, int(n.rooms.crowd.Load()))
+	}
 	return End{Reason: reason, Err: err, Retry: n.retry(reason, herd)}
 }
 
@@ -63,10 +66,4 @@ func (n *Node) later(err error) error {
 		return err
 	}
 	return f.After(retryLeast + n.chance.upTo(time.Second))
-}
-
-// wholeNode says whether a refusal concerns more tenants than one.
-func wholeNode(err error) bool {
-	r, is := reasons[fault.SlugOf(err)]
-	return !is || r == Shutdown
 }

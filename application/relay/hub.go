@@ -101,12 +101,8 @@ func (h *hub) shut(why error) {
 	h.over = why
 	h.mu.Unlock()
 	all := h.list()
-	herd := len(all)
-	if r := h.node.rooms; wholeNode(why) { // other tenants' devices come back at the same time
-		herd = max(herd, int(r.crowd.Load()))
-	}
 	for _, s := range all {
-		s.finish(h.node.endOf(why, herd))
+		s.finish(h.node.endOf(why, len(all)))
 	}
 }
 
