@@ -9,9 +9,11 @@ import (
 
 	"berth/adapters/apiclient"
 	"berth/adapters/clock/systemclock"
+	"berth/adapters/connect"
 	"berth/adapters/debugpage"
 	"berth/adapters/engine/fileidentity"
 	"berth/adapters/ids/ulidids"
+	"berth/adapters/token"
 	"berth/application/relay"
 	"berth/cmd/internal/relayd"
 	"berth/ports/clock"
@@ -25,7 +27,7 @@ type Version string
 var Set = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
-	provideGround, relayd.NewShown, relayd.OpenRoots, provideAuthority, relayd.OpenDisk, provideNode, providePage,
+	provideGround, relayd.NewShown, relayd.OpenRoots, provideAuthority, relayd.OpenDisk, provideNode, provideServing, providePage,
 	wire.Struct(new(relayd.Process), "*"),
 )
 
@@ -55,8 +57,10 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 		Clock: g.clock, IDs: g.ids, Log: g.log,
 		Authority: relay.Authority{
 			Leases: a, Assignments: a, Authorizations: a, Migrations: a, Credentials: a, Enrolment: a,
+			Keys: a, Revocations: a, Peers: a, Routes: a,
 		},
-		Disk: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew, Place: d.Place,
+		Disk: d.Tenants, Engines: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew, Place: d.Place,
+		Devices: token.NewDeviceVerifier(c.TrustDomain),
 	})
 	if err != nil {
 		return nil, err
@@ -66,6 +70,10 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 		return chain, key, ok
 	})
 	return n, nil
+}
+
+func provideServing(c relayd.Config, n *relay.Node, log *slog.Logger) *relayd.Serving {
+	return &relayd.Serving{Handler: connect.New(connect.Options{Limits: c.Limits(), Log: log}, connect.Of(n), relayd.NoPeers{})}
 }
 
 func providePage(n *relay.Node, v Version) relayd.Page {

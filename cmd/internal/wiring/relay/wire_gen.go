@@ -42,10 +42,12 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 		cleanup()
 		return nil, nil, err
 	}
+	serving := provideServing(c, node, log)
 	page := providePage(node, v)
 	process := &relayd.Process{
 		Config:    c,
 		Node:      node,
+		Serving:   serving,
 		Authority: authority,
 		Roots:     watched,
 		Page:      page,
