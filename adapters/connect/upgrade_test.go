@@ -46,7 +46,9 @@ const (
 // What is no opening handshake of this protocol is answered as a problem that says what is wrong, and opens no session.
 func TestUpgradesAreRefusedAsProblems(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, limits())
+	l := limits()
+	l.HeaderTimeout = time.Second // a body that was announced is waited for so long
+	s := newSite(t, l)
 	good := upgradeRequest(offer, alice)
 	edit := func(old, new string) string {
 		out := strings.Replace(good, old, new, 1)

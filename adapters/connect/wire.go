@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -94,6 +95,14 @@ func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.left -= n
 	return n, err
+}
+
+// Close closes the connection under TLS, without a word: TLS's own would wait for what is being written.
+func (w *wire) Close() error {
+	if secured, ok := w.Conn.(*tls.Conn); ok {
+		return secured.NetConn().Close()
+	}
+	return w.Conn.Close()
 }
 
 // Write writes a control frame of the WebSocket library.

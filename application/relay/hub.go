@@ -111,7 +111,7 @@ func (h *hub) failed(err error) {
 	if fault.KindOf(err) != fault.Internal {
 		return
 	}
-	h.node.state.note(h.room.tenant, err)
+	h.node.state.breaks(h.room.tenant, err)
 	h.node.rooms.spawn(func() { h.room.shut(h, err) })
 }
 
