@@ -237,8 +237,8 @@ func (f *file) repeat(to *route, principal int64, w engine.Write, refused error)
 	case is == nil:
 		return answer{}, garbled(f.tenant, nil)
 	}
-	if err := stream.Repeats(blob(is[1]), w.Body); err != nil {
-		return answer{err: err}, nil
+	if differs := stream.Repeats(blob(is[1]), w.Body); differs != nil {
+		return answer{err: differs}, nil
 	}
 	return answer{Appended: engine.Appended{Seq: seq, At: instant(is[0]), Before: true}}, nil
 }

@@ -198,7 +198,7 @@ func (m hoarding) Change(ctx context.Context, tenant string, change func(*engine
 type stubborn struct{ *Memory }
 
 func (m stubborn) Change(ctx context.Context, tenant string, change func(*engine.Kept) error) (engine.Kept, error) {
-	return keeping{m.Memory}.Change(ctx, tenant, change)
+	return keeping(m).Change(ctx, tenant, change)
 }
 
 type appended struct {
@@ -293,8 +293,7 @@ type early struct {
 
 func (e early) Append(w engine.Write, done func(engine.Appended, error)) {
 	permitted := e.m.Look(e.tenant).Copy.Commits(w.Generation)
-	go func() {
-		time.Sleep(time.Millisecond)
+	time.AfterFunc(time.Millisecond, func() {
 		e.m.mu.Lock()
 		k := e.m.get(e.tenant)
 		if permitted {
@@ -303,7 +302,7 @@ func (e early) Append(w engine.Write, done func(engine.Appended, error)) {
 		a, err := e.m.contentOf(e.tenant).append(k, e.m.limits, w)
 		e.m.mu.Unlock()
 		done(a, err)
-	}()
+	})
 }
 
 type greedy struct{ engine.Engine }
