@@ -65,6 +65,7 @@ func engineLaws() []law.Law[EngineDisk] {
 		{Name: "an attachment that is there is whole at once", Check: wholeAtOnce},
 		{Name: "an upload is a write", Check: uploadsAreWrites},
 		{Name: "attachments count in the quota", Check: attachmentsCount},
+		{Name: "unfinished uploads have a bound", Check: boundsUploads},
 	}
 }
 
