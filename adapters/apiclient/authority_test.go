@@ -43,6 +43,9 @@ func newStub(tb testing.TB) (*stub, *apiclient.Authority, *atomic.Int64) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		at := r.Method + " " + r.URL.Path
+		if page := r.URL.Query().Get("cursor"); page != "" {
+			at += "?" + page
+		}
 		s.bodies[at] = string(body)
 		text, ok := s.answers[at]
 		s.mu.Unlock()

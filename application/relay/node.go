@@ -13,6 +13,7 @@ import (
 	"berth/ports/clock"
 	"berth/ports/engine"
 	"berth/ports/ids"
+	"berth/ports/tokens"
 )
 
 // Ports are what a node works with.
@@ -23,8 +24,10 @@ type Ports struct {
 
 	Authority Authority
 	Disk      engine.Tenants
+	Engines   engine.Engines
 	Identity  engine.Identity
 	Tokens    engine.Tokens
+	Devices   tokens.DeviceVerifier
 	// Place names the data directory where it is now, so that a copy of it, or the same after the machine started anew, has
 	// another name.
 	Place string
@@ -41,6 +44,10 @@ type Authority struct {
 	Migrations     authority.Migrations
 	Credentials    authority.Credentials
 	Enrolment      authority.Enrolment
+	Keys           authority.Keys
+	Revocations    authority.Revocations
+	Peers          authority.Peers
+	Routes         authority.Routes
 }
 
 // Node is one process that is a relay node, or tries to be. Use New, and then Run once.
@@ -56,6 +63,12 @@ type Node struct {
 	keeper *keeper
 	queue  *queue
 	news   *news
+	rooms  *rooms
+
+	verifier verifier
+	router   router
+	keys     *keys  // nil where nobody says what they are
+	peers    *peers // nil where nobody lists them
 }
 
 // New makes a node that serves nothing yet.
@@ -70,6 +83,9 @@ func New(s Settings, p Ports) (*Node, error) {
 	n.fence = &fence{Node: n, wake: make(chan struct{}, 1)}
 	n.beats = &beats{Node: n, wake: make(chan struct{}, 1)}
 	n.keeper = newKeeper(n)
+	n.rooms = newRooms(n)
+	n.verifier, n.router = alone{}, alone{}
+	n.connected()
 	return n, nil
 }
 
@@ -90,6 +106,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	var all sync.WaitGroup
 	all.Go(func() { n.fence.run(ctx) })
+	all.Go(func() { n.rooms.run(ctx) })
 	all.Go(func() { n.keeper.run(ctx) })
 	all.Go(func() {
 		if err := n.beats.run(ctx); isSuperseded(err) {
@@ -100,6 +117,12 @@ func (n *Node) Run(ctx context.Context) error {
 	all.Go(func() { n.followAssignments(ctx) })
 	all.Go(func() { n.pollSafely(ctx) })
 	all.Go(func() { n.awaitNews(ctx) })
+	if n.keys != nil {
+		all.Go(func() { n.keys.run(ctx) })
+	}
+	if n.peers != nil {
+		all.Go(func() { n.peers.run(ctx) })
+	}
 	all.Go(func() { n.queue.run(ctx, n.settings.Parallel, n.reconcile) })
 	all.Wait()
 	if err := context.Cause(ctx); isSuperseded(err) {
@@ -127,7 +150,7 @@ func (n *Node) restore(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.boot, s.storage = n.IDs.New("boot"), storage
 	err = n.Disk.All(ctx, func(k engine.Kept) error {
-		s.tenants[k.Tenant] = &tenant{seen: k.Seen, copy: k.Copy, held: heldOf(k.Seen), stale: true}
+		s.tenants[k.Tenant] = &tenant{seen: k.Seen, copy: k.Copy, held: heldOf(k.Seen), stale: true, doubtful: k.Copy.Present}
 		return nil
 	})
 	if err != nil {
@@ -141,10 +164,10 @@ func heldOf(s engine.Seen) placement.Held {
 	return placement.Held{Generation: s.Generation, Version: s.Version}
 }
 
-func (n *Node) newView(s engine.Seen) *authorization.View {
+func (n *Node) newView(t *tenant) *authorization.View {
 	return authorization.NewView(authorization.ViewConfig{
-		Tenant: s.Tenant, Region: n.settings.Self.Region(), Bound: n.settings.Bound,
-		Mark: authorization.Position{Generation: s.Generation, PlacementVersion: s.Version},
+		Tenant: t.seen.Tenant, Region: n.settings.Self.Region(), Bound: n.settings.Bound, Buried: t.known.buried,
+		Mark: authorization.Position{Generation: t.seen.Generation, PlacementVersion: t.seen.Version, Revision: t.known.revision},
 	})
 }
 

@@ -25,6 +25,15 @@ func strongKey(key crypto.PublicKey) bool {
 	return false
 }
 
+// CheckTokenKey judges the public half of a key that verifies tokens, and its kid, as they are told to who verifies.
+// Invalid: kid_malformed, public_key_malformed (not 32 bytes, or a point that anybody can sign for).
+func CheckTokenKey(kid string, public []byte) error {
+	return fault.All(
+		unless(validKID(kid), "kid_malformed", "a kid is 1 to 128 of A-Z, a-z, 0-9, '-' and '_'", "kid"),
+		unless(strongKey(ed25519.PublicKey(public)), "public_key_malformed", "an Ed25519 public key is 32 bytes, and a point of full order", "public_key"),
+	)
+}
+
 // smallOrderPoints are the encodings of the eight points of Ed25519 whose order divides eight, without the sign of x.
 // Anybody can sign for such a "key" without a private one.
 //

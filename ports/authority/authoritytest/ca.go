@@ -79,7 +79,7 @@ func readRequest(csr []byte) (identity.CertificateRequest, error) {
 }
 
 func (p *Control) admit(of string, asked identity.CertificateRequest) (authority.Issued, error) {
-	id, now := SPIFFEID(of), p.Clock.Now()
+	id, now := p.spiffeID(of), p.Clock.Now()
 	uri := must(url.Parse(id.String()))
 	p.serial++
 	template := &x509.Certificate{
@@ -103,7 +103,7 @@ func (p *Control) known(of string, chain [][]byte) (*node, error) {
 		return nil, fault.New(fault.Unavailable, "server_unreachable", "the handshake needs a certificate")
 	}
 	fingerprint := identity.FingerprintOf(chain[0])
-	if err := identity.CheckCredential(n.credentials.Find(fingerprint), SPIFFEID(of), p.Clock.Now()); err != nil {
+	if err := identity.CheckCredential(n.credentials.Find(fingerprint), p.spiffeID(of), p.Clock.Now()); err != nil {
 		return nil, err
 	}
 	if _, err := n.credentials.Use(fingerprint, p.Clock.Now()); err != nil {

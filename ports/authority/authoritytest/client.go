@@ -29,6 +29,10 @@ var (
 	_ authority.Assignments    = (*Client)(nil)
 	_ authority.Authorizations = (*Client)(nil)
 	_ authority.Migrations     = (*Client)(nil)
+	_ authority.Keys           = (*Client)(nil)
+	_ authority.Revocations    = (*Client)(nil)
+	_ authority.Peers          = (*Client)(nil)
+	_ authority.Routes         = (*Client)(nil)
 )
 
 // Lost is the fault of a request of which no answer came.
@@ -191,7 +195,7 @@ func (c *Client) Snapshot(ctx context.Context, tenant string, generation int64) 
 		}
 		s, err := t.Snapshot(authorization.Place{
 			Generation: at.Generation, Version: at.Version, LeaseEpoch: n.Lease.Record().Epoch, Role: t.place.RoleOf(c.Node), Phase: t.place.Phase(),
-		}, nil, nil, t.routes)
+		}, t.principals, t.handles, t.routes)
 		return authority.Snapshot{Snapshot: s, Node: at.Node, State: at.State}, err
 	})
 }

@@ -31,6 +31,7 @@ type Control struct {
 	Life  time.Duration // of the certificates that it signs
 	// Deadlines of migrations; Sweep keeps to them.
 	Deadlines placement.Deadlines
+	Windows   identity.Windows // of the keys for device tokens
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced with every change
@@ -42,6 +43,7 @@ type Control struct {
 	root       *x509.Certificate
 	key        ed25519.PrivateKey
 	serial     int64
+	ring       *identity.KeyRing
 }
 
 type node struct {
@@ -54,6 +56,9 @@ type tenant struct {
 	place  *placement.Placement
 	routes []authorization.Route
 	log    []authorization.Change
+
+	principals []*authorization.Principal
+	handles    []*authorization.Handle
 }
 
 // New returns a control plane without nodes and tenants. It grants leases by its terms and counts them by others, which
@@ -63,6 +68,8 @@ func New(c clock.Clock, terms, counted placement.LeaseTerms) *Control {
 		Clock: c, Terms: terms, Life: 24 * time.Hour, Deadlines: placement.DefaultDeadlines(), changed: make(chan struct{}),
 		nodes: map[string]*node{}, tenants: map[string]*tenant{}, migrations: map[string]*placement.Migration{},
 		tokens: map[[32]byte]*identity.OneTimeSecret{}, watch: placement.NewWatch(counted),
+		Windows: identity.Windows{PublishAhead: 2 * time.Minute, SignFor: time.Hour, VerifyAfter: 11 * time.Minute, Skew: 30 * time.Second},
+		ring:    identity.RestoreKeyRing(identity.KeyForDeviceTokens, nil),
 	}
 	p.newRoot()
 	return p
@@ -90,11 +97,9 @@ func (p *Control) enter() (leave func()) {
 	}
 }
 
-// AddNode defines a node with room for so many tenants.
+// AddNode defines a node of the region with room for so many tenants.
 func (p *Control) AddNode(id string, room int64) {
-	defer p.enter()()
-	n := must(placement.NewNode(id, Region, placement.Capacity{Tenants: room, Bytes: 1 << 40}, p.Clock.Now()))
-	p.nodes[id] = &node{placement.Candidate{Node: n, Lease: placement.NewLease(id)}, identity.RestoreCredentials(id, nil)}
+	p.AddNodeIn(Region, id, room)
 }
 
 // AddTenant places a tenant on a node for the first time.
