@@ -1,10 +1,12 @@
 package relay_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -645,6 +647,27 @@ func TestTroubleStaysWithItsTenant(t *testing.T) {
 		}
 		r.disk.Damage("t0", false)
 		r.within(time.Minute, "it is let in again", func() bool { return p.enter(r.t.Context(), r.node) == nil })
+	})
+}
+
+// A device whose upload breaks off, as it does where the connection does, troubles nobody else.
+func TestBrokenUpload(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		p := r.connected(authorization.Owner)
+		files, err := r.node.Files(r.t.Context(), p.device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer files.Close()
+		if _, err := files.Upload(r.t.Context(), relay.Upload{Length: 10, Size: 10}, iotest.ErrReader(errBroken)); !errors.Is(err, errBroken) {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if _, err := p.publishes("main", "a", "1"); err != nil || p.end() != "" {
+			t.Fatalf("another device: %v, ended %q", err, p.end())
+		}
 	})
 }
 
