@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -94,6 +95,14 @@ func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.left -= n
 	return n, err
+}
+
+// Close closes the connection under TLS, without a word: TLS's own would wait for what is being written.
+func (w *wire) Close() error {
+	if secured, ok := w.Conn.(*tls.Conn); ok {
+		return secured.NetConn().Close()
+	}
+	return w.Conn.Close()
 }
 
 // Write writes a control frame of the WebSocket library.
@@ -201,15 +210,19 @@ func (w *wire) farewell(add func([]byte) []byte) error {
 	err := w.flush()
 	w.over, w.out = true, w.out[:0]
 	w.mu.Unlock()
-	if err != nil {
-		return err
+	if err == nil {
+		w.half()
 	}
+	return err
+}
+
+// half says below that nothing is written any more.
+func (w *wire) half() {
 	for _, c := range []net.Conn{w.Conn, rawOf(w.Conn)} {
 		if half, ok := c.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite() // who does not take it is cut soon
 		}
 	}
-	return nil
 }
 
 // The first byte of unfragmented frames (RFC 6455 §5.2), and what their lengths are written in.

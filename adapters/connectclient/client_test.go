@@ -169,11 +169,11 @@ func TestOriginRefuses(t *testing.T) {
 		status  int
 		came    int64
 		dropped int64
-	}{{"device_token_audience", http.StatusUnauthorized, 3, 3}, {"principal_revoked", http.StatusForbidden, 1, 0}} {
+	}{{"device_token_audience", http.StatusUnauthorized, 6, 6}, {"principal_revoked", http.StatusForbidden, 1, 0}} {
 		var came atomic.Int64
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if came.Add(1) == 1 && c.came > 1 {
-				w.Header().Set("Retry-After", "1")
+				w.Header().Set("Retry-After", "9")
 			}
 			w.Header().Set("Content-Type", contract.ProblemType)
 			w.WriteHeader(c.status)
@@ -181,7 +181,8 @@ func TestOriginRefuses(t *testing.T) {
 		}))
 		tokens := &refused{}
 		client := connectclient.Dial(t.Context(), connectclient.Options{
-			URL: "wss" + s.URL[len("https"):] + "/connect/v1", TLS: trusting(s), Tokens: tokens,
+			Pause: 50 * time.Millisecond,
+			URL:   "wss" + s.URL[len("https"):] + "/connect/v1", TLS: trusting(s), Tokens: tokens,
 		})
 		<-client.Done()
 		if fault.SlugOf(client.Err()) != c.slug || came.Load() != c.came || tokens.dropped.Load() != c.dropped {
