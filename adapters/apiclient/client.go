@@ -74,6 +74,16 @@ func New(o Options) (*Client, error) {
 // Close lets go of idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
+// Base is the server's base URL, as it was given.
+func (c *Client) Base() string { return c.base }
+
+// With is the same client with another proof.
+func (c *Client) With(p Proof) *Client {
+	other := *c
+	other.proof = p
+	return &other
+}
+
 // CloseIdle lets go of the connections that no request uses; those that follow are made anew.
 func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 

@@ -72,6 +72,10 @@ func (n *Node) poll(ctx context.Context, batch []authority.Known, wait time.Dura
 	if len(differing) > 0 {
 		n.fence.rouse()
 	}
+	for _, d := range differing {
+		n.rooms.changed(d.Tenant)
+		n.rooms.remember(d.Tenant, d.Delta.Revoked())
+	}
 	return len(anew), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"berth/adapters/connectclient"
 	"berth/cmd/internal/cli"
 	"berth/domain/fault"
 )
@@ -39,6 +40,9 @@ func exitCode(w io.Writer, err error) int { return cli.Exit(w, "berthctl", err, 
 func codeOf(err error) int {
 	if _, ok := errors.AsType[undone](err); ok {
 		return exitUndone
+	}
+	if _, ok := errors.AsType[*connectclient.Goaway](err); ok { // after which there is no coming back
+		return exitToken
 	}
 	if f, ok := fault.As(err); ok {
 		if f.Slug == "invalid_url" {

@@ -15,5 +15,5 @@ func TestMain(m *testing.M) {
 // What each command prints and how it exits is written down in the scripts.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, Setup: besides})
 }

@@ -19,9 +19,10 @@ type streams struct {
 func newRoot(s streams) *cobra.Command {
 	root := cli.Root(&cobra.Command{
 		Use: "berthctl", Short: "Operate Berth from a terminal",
-		Long: "Operate Berth from a terminal. BERTH_URL says where the control plane's API is, BERTH_TOKEN is an operator token.",
+		Long: "Operate Berth from a terminal. BERTH_URL says where the control plane's API is, BERTH_TOKEN is an operator token, which\n" +
+			"the commands of a device, connect, take none of.",
 	}, s.out, s.err)
-	root.AddCommand(newIngress(s), cli.Version(s.out, version))
+	root.AddCommand(newConnect(s), newIngress(s), cli.Version(s.out, version))
 	return root
 }
 

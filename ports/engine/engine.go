@@ -21,14 +21,16 @@ type Tenants interface {
 	Home(ctx context.Context) (Home, error)
 	// Settle remembers it.
 	Settle(ctx context.Context, h Home) error
-	// All calls each with every tenant that something is kept of, in the order of ids, and ends with its first error.
+	// All calls each with every tenant that something is kept of, in the order of ids, and ends with its first error. Of a
+	// copy it may tell what was true at an earlier Change: only Change tells what is.
 	All(ctx context.Context, each func(Kept) error) error
 	// Saw raises what is remembered to have been seen of tenants, all in one commit or none. What is lower than what is
 	// kept changes nothing.
 	Saw(ctx context.Context, seen []Seen) error
 	// Change gives change the tenant as it is kept, and keeps what it left there, as a transaction apart from every other.
 	// An error of change is returned as it is, and changes nothing. The mark is not change's to lower. What is returned
-	// is the tenant as it is kept then.
+	// is the tenant as it is kept then. A copy that is Present then and was not, or Kept.Remade, is an empty one that was
+	// made; of one that is not Present any more nothing is left. Either ends an open Engine of the tenant.
 	Change(ctx context.Context, tenant string, change func(*Kept) error) (Kept, error)
 }
 
@@ -62,6 +64,13 @@ type Kept struct {
 	Seen
 	Copy     placement.Copy
 	Sequence int64 // of the last commit in the copy; 0 where it is empty
+}
+
+// Remade says whether k, to which a change took before, is another copy, which has nothing of what was in that one: one
+// that was made, installed for a migration, or emptied.
+func (k Kept) Remade(before Kept) bool {
+	return k.Copy.Present && (!before.Copy.Present || k.Sequence == 0 && before.Sequence > 0 ||
+		k.Copy.Migration != "" && k.Copy.Migration != before.Copy.Migration)
 }
 
 // Identity is what a node keeps of who it is (I5). Private keys are readable to the node's own user only; where they are

@@ -8,7 +8,8 @@ import (
 
 // Engines opens tenants' Engines (R1).
 type Engines interface {
-	// Open opens the Engine of a tenant of which there is a copy; it makes none. It is closed before it is opened again.
+	// Open opens the Engine of a tenant of which there is a copy; it makes none. It is closed before it is opened again, by
+	// Close or since Tenants.Change took the copy away or put another in its place.
 	// Faults: Unavailable copy_missing, engine_unavailable, request_ended; Internal engine_damaged, engine_failed.
 	Open(ctx context.Context, tenant string) (Engine, error)
 }
@@ -26,7 +27,7 @@ type Engine interface {
 	Tombstones
 	// Usage is what the tenant takes on the disk, and its last committed sequence.
 	Usage(ctx context.Context) (Usage, error)
-	// Close ends what waits, with Unavailable engine_closed, and lets go of every file.
+	// Close ends what waits, with Unavailable engine_closed, and lets go of every file. It is not called by a done.
 	Close() error
 }
 
@@ -36,6 +37,8 @@ type Log interface {
 	// durable, with its sequence in the route, one above the last; or with why it is not. An id that its principal used on
 	// this route before, with the same body, is answered with the sequence of then; with another body it is Conflict
 	// publish_id_reused. done is called in the order of sequences, on a goroutine of the Engine that must not be held up.
+	// The body belongs to the Engine until then. Further faults: Invalid publish_id_invalid, body_missing, body_too_large;
+	// Exhausted route_exhausted.
 	Append(w Write, done func(Appended, error))
 	// Read returns messages of a route after a sequence, up to and with another, in ascending order: as many as fit into
 	// the bytes of bodies given, and one at least where there is any.
@@ -87,9 +90,10 @@ type Attachments interface {
 	// Uploaded says how much of an attachment a principal has uploaded of one that is not whole yet; 0 for nothing.
 	Uploaded(ctx context.Context, principal string, digest [32]byte) (int64, error)
 	// Upload takes a part of an attachment and, once that is all, makes it durable under its digest and whole: in a write as
-	// of the Engine. An attachment that is there is whole at once. The bytes that came before an error stay for the next part.
-	// Faults: Conflict upload_offset where the part does not begin where the last ended; Invalid attachment_digest_differs
-	// (nothing is left of the upload then), attachment_size_differs; those of reading from.
+	// of the Engine. An attachment that is there is whole at once. The bytes that came before an error stay for the next part;
+	// a part at 0 begins anew. Faults: Conflict upload_offset where another part does not begin where the last ended; Invalid
+	// attachment_digest_differs (nothing is left of the upload then), attachment_size_differs, also of a part that ends early,
+	// attachment_too_large; Exhausted engine_busy while another part of the same upload is on its way; those of reading from.
 	Upload(ctx context.Context, p Part, from io.Reader) (whole bool, err error)
 }
 
@@ -105,7 +109,8 @@ type Part struct {
 
 // Tombstones are the revocations that a node has seen committed and remembers (D4).
 type Tombstones interface {
-	// Bury remembers that a principal was revoked at a revision. It needs no permit, and is there for whom reads the copy next.
+	// Bury remembers that a principal was revoked at a revision, the highest where it is told of several. It needs no permit
+	// and does not raise the copy's sequence, since it goes into a fenced copy too, of which a manifest may be known by then.
 	Bury(ctx context.Context, t Tombstone) error
 	// Buried are all of them, by principal.
 	Buried(ctx context.Context) ([]Tombstone, error)
@@ -122,5 +127,5 @@ type Usage struct {
 	Messages    int64
 	Attachments int64
 	Bytes       int64 // of both, as the quota counts them
-	Sequence    int64 // of the last commit; grows with every one
+	Sequence    int64 // of the last commit of messages or an attachment; grows with every one
 }

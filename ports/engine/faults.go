@@ -27,3 +27,33 @@ func Damaged(what string, err error) error {
 func Failed(err error) error {
 	return fault.New(fault.Internal, "engine_failed", "what the node keeps could not be read or written").Because(err)
 }
+
+// Missing is the fault of a tenant of which there is no copy to open.
+func Missing(tenant string) error {
+	return fault.New(fault.Unavailable, "copy_missing", "there is no copy of %s on this node", tenant)
+}
+
+// Fenced is the fault of a write that the copy does not let in (P3, P16).
+func Fenced() error {
+	return fault.New(fault.Unavailable, "copy_fenced", "the copy takes no writes of this generation").After(time.Second)
+}
+
+// Closed is the fault of an Engine that was closed meanwhile.
+func Closed() error {
+	return fault.New(fault.Unavailable, "engine_closed", "the tenant's Engine is closed").After(time.Second)
+}
+
+// Busy is the fault of a write before which too much waits.
+func Busy() error {
+	return fault.New(fault.Exhausted, "engine_busy", "too much waits for the tenant's Engine").After(time.Second)
+}
+
+// Full is the fault of a disk that has no room for a write.
+func Full(err error) error {
+	return fault.New(fault.Exhausted, "disk_full", "the node's disk has no room for it").After(10 * time.Second).Because(err)
+}
+
+// NoAttachment is the fault of an attachment that is not there.
+func NoAttachment() error {
+	return fault.New(fault.NotFound, "attachment_missing", "there is no such attachment")
+}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"berth/adapters/connect"
 	"berth/application/relay"
 	"berth/cmd/internal/settings"
 	"berth/domain/identity"
@@ -23,8 +24,8 @@ type Config struct {
 	JoinTokenFile string `koanf:"join_token_file" usage:"file of mode 0600 with a join token; looked at whenever the node needs one"`
 	DataDir       string `koanf:"data_dir" usage:"directory that is this node, on a disk of its own; made where it is not there"`
 
-	Listen        string `koanf:"listen" usage:"of devices: host:port; nothing is served there yet"`
-	PeerListen    string `koanf:"peer_listen" usage:"of other nodes: host:port; nothing is served there yet"`
+	Listen        string `koanf:"listen" usage:"of devices: host:port, by the certificate of tls_cert_file; none when empty"`
+	PeerListen    string `koanf:"peer_listen" usage:"of other nodes: host:port, by the node's own certificate; none when empty, and the node then serves only devices that find it by themselves"`
 	Advertise     string `koanf:"advertise" usage:"host:port where other nodes reach this one"`
 	TLSCertFile   string `koanf:"tls_cert_file" usage:"certificate chain of devices' and metrics' listeners, PEM"`
 	TLSKeyFile    string `koanf:"tls_key_file" usage:"its key, PEM, mode 0600"`
@@ -33,10 +34,26 @@ type Config struct {
 	CapacityTenants int `koanf:"capacity_tenants" usage:"tenants that this node takes at most, whatever the operator allows; 0 for no limit of its own"`
 	CapacityBytes   int `koanf:"capacity_bytes" usage:"bytes likewise"`
 
+	MaxConnections          int `koanf:"max_connections" usage:"devices' connections at a time"`
+	ConnectionsPerAddress   int `koanf:"connections_per_address" usage:"of one address; of IPv6, of one /64"`
+	ConnectionsPerPrincipal int `koanf:"connections_per_principal" usage:"of one device"`
+	AcceptRate              int `koanf:"accept_rate" usage:"new connections that are let in a second"`
+	PublishRate             int `koanf:"publish_rate" usage:"messages that one device may publish a second"`
+	TenantPublishRate       int `koanf:"tenant_publish_rate" usage:"messages that the devices of one tenant may publish a second"`
+
+	EngineIdle         time.Duration `koanf:"engine_idle" usage:"how long a tenant that nobody uses stays open"`
+	MaxEngines         int           `koanf:"max_engines" usage:"tenants that are open at a time"`
+	MaxAttachmentBytes int           `koanf:"max_attachment_bytes" usage:"of one attachment"`
+	TenantQuotaBytes   int           `koanf:"tenant_quota_bytes" usage:"that one tenant may take on the disk"`
+	DrainSpread        time.Duration `koanf:"drain_spread" usage:"over how long a node that is drained sends its devices away"`
+
 	SnapshotBound   time.Duration `koanf:"snapshot_bound" usage:"the oldest that what is known of a tenant may be, at most 65s"`
 	SnapshotRefresh time.Duration `koanf:"snapshot_refresh" usage:"how often all of it is taken anew"`
 	PollInterval    time.Duration `koanf:"poll_interval" usage:"how often changes are asked for, whatever becomes of hints"`
 	PollTimeout     time.Duration `koanf:"poll_timeout" usage:"of that, and of the snapshot after it"`
+	KeyRefresh      time.Duration `koanf:"key_refresh" usage:"how often the keys of devices' tokens are taken anew"`
+	PeerRefresh     time.Duration `koanf:"peer_refresh" usage:"how often the certificates of other nodes are"`
+	RouteLife       time.Duration `koanf:"route_life" usage:"how long it is believed which node has a tenant"`
 	ClockBound      time.Duration `koanf:"clock_bound" usage:"by how much the wall clock may jump before the lease counts as over"`
 	StepPause       time.Duration `koanf:"step_pause" usage:"a pause before each step of a migration is reported, to watch it"`
 
@@ -48,10 +65,14 @@ type Config struct {
 
 // Default is what holds where nothing is said.
 func Default() Config {
-	s := relay.DefaultSettings(identity.SPIFFEID{})
+	s, l := relay.DefaultSettings(identity.SPIFFEID{}), connect.DefaultLimits()
 	return Config{
 		MetricsListen: "127.0.0.1:8459", SnapshotBound: s.Bound, SnapshotRefresh: s.Refresh, PollInterval: s.Poll,
 		PollTimeout: s.Timeout, ClockBound: s.ClockBound, StopGrace: 10 * time.Second, LogLevel: "info", LogFormat: "text",
+		MaxConnections: s.MaxConnections, ConnectionsPerAddress: l.ConnectionsPerAddress, AcceptRate: int(l.AcceptRate),
+		ConnectionsPerPrincipal: s.ConnectionsPerPrincipal, PublishRate: s.PublishRate, TenantPublishRate: s.TenantPublishRate,
+		EngineIdle: s.EngineIdle, MaxEngines: s.MaxEngines, MaxAttachmentBytes: int(l.Attachment), TenantQuotaBytes: 1 << 30,
+		DrainSpread: s.DrainSpread, KeyRefresh: s.KeyRefresh, PeerRefresh: s.PeerRefresh, RouteLife: s.RouteLife,
 	}
 }
 
@@ -68,6 +89,7 @@ func Judge(production bool) func(Config, *settings.Findings) {
 		if !f.Has("node") && !f.Has("region") && !f.Has("trust_domain") {
 			f.Take(c.Settings("").Check(), own)
 		}
+		c.judgeDevices(f)
 		f.Between("capacity_tenants", c.CapacityTenants, 0, 1_000_000)
 		f.Between("capacity_bytes", c.CapacityBytes, 0, 1<<53-1)
 		f.Lasting("stop_grace", c.StopGrace, time.Second, 10*time.Minute)
@@ -118,6 +140,9 @@ func (c Config) judgeListeners(f *settings.Findings) {
 	if host, port, err := net.SplitHostPort(c.Advertise); c.Advertise != "" && (err != nil || host == "" || port == "") {
 		f.Add("advertise", "must read host:port", "")
 	}
+	if c.Listen != "" && c.TLSCertFile == "" {
+		f.Add("tls_cert_file", "is missing, and devices are served by it", "name the certificate of the region's origin, and its key")
+	}
 	f.Pair("tls_cert_file", c.TLSCertFile, "tls_key_file", c.TLSKeyFile)
 	if c.MetricsListen != settings.Off {
 		f.Listener("metrics_listen", c.MetricsListen, c.TLSCertFile != "", "name tls_cert_file and tls_key_file, or an address on loopback")
@@ -128,19 +153,14 @@ func (c Config) judgeListeners(f *settings.Findings) {
 
 // own translates what the node calls a setting.
 func own(field string) string {
-	switch field {
-	case "bound":
-		return "snapshot_bound"
-	case "refresh":
-		return "snapshot_refresh"
-	case "poll":
-		return "poll_interval"
-	case "timeout":
-		return "poll_timeout"
-	case "pace":
-		return "step_pause"
+	if ours, ok := ours[field]; ok {
+		return ours
 	}
 	return field
+}
+
+var ours = map[string]string{ //nolint:gochecknoglobals // an immutable table
+	"bound": "snapshot_bound", "refresh": "snapshot_refresh", "poll": "poll_interval", "timeout": "poll_timeout", "pace": "step_pause",
 }
 
 // Settings are those of the node itself.
@@ -149,6 +169,10 @@ func (c Config) Settings(version string) relay.Settings {
 	s := relay.DefaultSettings(self)
 	s.Version, s.Advertise, s.Pace = version, c.Advertise, c.StepPause
 	s.Bound, s.Refresh, s.Poll, s.Timeout, s.ClockBound = c.SnapshotBound, c.SnapshotRefresh, c.PollInterval, c.PollTimeout, c.ClockBound
+	s.EngineIdle, s.MaxEngines, s.DrainSpread = c.EngineIdle, c.MaxEngines, c.DrainSpread
+	s.MaxConnections, s.ConnectionsPerPrincipal = c.MaxConnections, c.ConnectionsPerPrincipal
+	s.KeyRefresh, s.PeerRefresh, s.RouteLife = c.KeyRefresh, c.PeerRefresh, c.RouteLife
+	s.PublishRate, s.TenantPublishRate = c.PublishRate, c.TenantPublishRate
 	if c.CapacityTenants > 0 || c.CapacityBytes > 0 {
 		limit := placement.Boundless()
 		if c.CapacityTenants > 0 {

@@ -15,10 +15,11 @@ import (
 	"berth/cmd/internal/cli"
 )
 
-// Process is a node and its page.
+// Process is a node with what it serves, and its page.
 type Process struct {
 	Config    Config
 	Node      *relay.Node
+	Serving   *Serving
 	Authority *apiclient.Authority
 	Roots     *Roots // nil where the system's count
 	Page      Page
@@ -30,7 +31,7 @@ type Page struct{ http.Handler }
 
 const lookReady = 50 * time.Millisecond
 
-// Run lives until the context ends or another process is the node. out gets a line for the listener, and the line ready
+// Run lives until the context ends or another process is the node. out gets a line for each listener, and the line ready
 // once the node has a lease.
 func (p *Process) Run(ctx context.Context, out io.Writer) error {
 	c := p.Config
@@ -53,7 +54,7 @@ func (p *Process) Run(ctx context.Context, out io.Writer) error {
 	})
 	all.Go(func() { p.announce(ctx, out) })
 	all.Go(func() { p.followRoots(ctx) })
-	err = p.live(ctx)
+	err = p.live(ctx, out, end)
 	end(nil)
 	rest()
 	all.Wait()
@@ -63,22 +64,32 @@ func (p *Process) Run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// live runs the node. From the moment that the context ends it serves nothing; what of it still runs is waited for no
-// longer than the grace.
-func (p *Process) live(ctx context.Context) error {
-	ended := make(chan error, 1)
-	go func() { ended <- p.Node.Run(ctx) }()
-	select {
-	case err := <-ended:
+// live runs the node, and serves. When the context ends the devices are sent away while the node still answers for what
+// they published, and then the node ends; all of that takes no longer than the grace.
+func (p *Process) live(ctx context.Context, out io.Writer, end func(error)) error {
+	open, err := p.open(ctx)
+	if err != nil {
 		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Node.Run(running) }()
+	wait := serve(open, out, end)
+	select {
+	case err = <-ended:
+		ended <- err
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(p.Config.StopGrace)
-	defer grace.Stop()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Config.StopGrace)
+	defer cancel()
+	p.part(grace, open)
+	wait()
+	stop()
 	select {
 	case err := <-ended:
 		return err
-	case <-grace.C:
+	case <-grace.Done():
 		p.Log.Warn("the node does not come to an end, and is left as it is", "after", p.Config.StopGrace)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"berth/domain/stream"
 	"berth/ports/engine"
 )
 
@@ -19,6 +20,12 @@ type Memory struct {
 	next    *engine.NextKey
 	spent   [][32]byte
 	broken  error
+
+	copies   map[string]*content
+	open     map[string]*memoryEngine
+	limits   stream.Limits
+	hindered map[string]Hindrance
+	damaged  map[string]bool
 }
 
 var (
@@ -27,16 +34,21 @@ var (
 )
 
 // NewMemory returns an empty disk.
-func NewMemory() *Memory { return &Memory{tenants: map[string]engine.Kept{}} }
+func NewMemory() *Memory {
+	return &Memory{
+		tenants: map[string]engine.Kept{}, copies: map[string]*content{}, open: map[string]*memoryEngine{},
+		limits: stream.DefaultLimits(), hindered: map[string]Hindrance{}, damaged: map[string]bool{},
+	}
+}
 
 // Clone returns a copy of the disk as it is now, as somebody makes one who clones a machine.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &Memory{
-		storage: m.storage, home: m.home, tenants: maps.Clone(m.tenants), current: clone(m.current), next: m.next,
-		spent: slices.Clone(m.spent),
-	}
+	c := NewMemory()
+	c.storage, c.home, c.tenants, c.copies, c.limits = m.storage, m.home, maps.Clone(m.tenants), m.cloneCopies(), m.limits
+	c.current, c.next, c.spent = clone(m.current), m.next, slices.Clone(m.spent)
+	return c
 }
 
 // Break makes every change fail with the error until it is called with nil. Nothing is changed meanwhile.
@@ -144,13 +156,20 @@ func (m *Memory) Change(ctx context.Context, tenant string, change func(*engine.
 		return engine.Kept{}, err
 	}
 	defer leave()
-	k := m.get(tenant)
-	seen := k.Seen
+	if m.damaged[tenant] {
+		return engine.Kept{}, damaged(tenant)
+	}
+	before := m.get(tenant)
+	k := before
 	if err := change(&k); err != nil {
 		return engine.Kept{}, err
 	}
-	if k.Tenant = tenant; k.Seen.Below(seen) {
-		k.Seen = seen
+	if k.Tenant = tenant; k.Seen.Below(before.Seen) {
+		k.Seen = before.Seen
+	}
+	if !k.Copy.Present || k.Remade(before) {
+		m.end(tenant)
+		delete(m.copies, tenant)
 	}
 	m.tenants[tenant] = k
 	return k, nil

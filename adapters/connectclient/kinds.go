@@ -1,0 +1,10 @@
+package connectclient
+
+import "berth/domain/fault"
+
+// kinds are those of the refusals that a device does something about; every other one is Invalid.
+var kinds = map[string]fault.Kind{ //nolint:gochecknoglobals // an immutable table
+	"revoke_not_allowed": fault.Forbidden, "principal_not_found": fault.NotFound, "last_owner": fault.Conflict,
+	"publish_id_reused": fault.Conflict, "tenant_quota_exceeded": fault.Exhausted, "disk_full": fault.Exhausted,
+	"engine_busy": fault.Exhausted, "publish_rate_exceeded": fault.Exhausted,
+}
