@@ -160,7 +160,7 @@ type session struct {
 func (s *session) route(handle string) (string, error) {
 	principal, route, ok := strings.Cut(handle, "-")
 	if !ok || principal != s.device.Principal {
-		return "", fault.New(fault.NotFound, "route_handle_unknown", "the handle is none of the device's")
+		return "", fault.New(fault.Forbidden, "handle_refused", "the handle is none of the device's")
 	}
 	return route, nil
 }
