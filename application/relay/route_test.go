@@ -20,11 +20,12 @@ func TestRingsAreBounded(t *testing.T) {
 			h.routes[id] = r
 		}
 		h.routes["a"].subs, h.routes["b"].subs = 1, 1
-		for range rapid.IntRange(1, 400).Draw(t, "messages") {
+		sizes := rapid.SampledFrom([][]int{{1}, {1, 10, 10_000, 48 << 10}}).Draw(t, "sizes")
+		for range rapid.IntRange(1, 1000).Draw(t, "messages") {
 			r := h.routes[rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "route")]
-			seq := r.released + int64(rapid.SampledFrom([]int{1, 1, 1, 1, 1, 1, 1, 1, 2, 0}).Draw(t, "step"))
-			size := rapid.SampledFrom([]int{1, 10, 10_000, 48 << 10}).Draw(t, "size")
-			before := rapid.IntRange(0, 30).Draw(t, "before") == 0
+			seq := r.released + int64(rapid.SampledFrom([]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}).Draw(t, "step"))
+			size := rapid.SampledFrom(sizes).Draw(t, "size")
+			before := rapid.IntRange(0, 300).Draw(t, "before") == 0
 			h.deliver(r, engine.Message{Route: r.id, Seq: seq, Body: make([]byte, size)}, before)
 			h.bounded(t)
 		}
