@@ -50,6 +50,18 @@ func TestPublishesAndDelivers(t *testing.T) {
 			t.Fatalf("another message under the same id: %v", err)
 		}
 		r.took(phone, 5, 5)
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		r.up()
+		again := phoneOf(late.Paired)
+		if err := again.enter(r.t.Context(), r.node); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := again.session.Subscribe(r.t.Context(), again.Handles["main"], 1); err != nil || got.Head != 5 {
+			t.Fatalf("after a restart: subscribed %+v %v", got, err)
+		}
+		r.took(again, 1, 5)
 	})
 }
 

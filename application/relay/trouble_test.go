@@ -103,7 +103,7 @@ func TestDataDoesNotMove(t *testing.T) {
 				}
 			}
 			r.within(time.Second, "the migration failed", func() bool { return r.control.Migration(id).State == placement.PhaseFailed })
-			r.within(time.Second, "it writes on", func() bool { _, err := p.publishes("main", "b", "2"); return err == nil })
+			r.within(6*time.Second, "it writes on", func() bool { _, err := p.publishes("main", "b", "2"); return err == nil })
 			if p.end() != "" {
 				t.Fatalf("the session ended by %q", p.end())
 			}
