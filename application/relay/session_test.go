@@ -49,7 +49,9 @@ func TestPublishesAndDelivers(t *testing.T) {
 		if _, err := desktop.publishes("main", "id1", "[2]"); fault.SlugOf(err) != "publish_id_reused" {
 			t.Fatalf("another message under the same id: %v", err)
 		}
-		r.took(phone, 5, 5)
+		if r.took(phone, 5, 5); phone.wakes() {
+			t.Fatal("woken for what was delivered before")
+		}
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}
