@@ -373,3 +373,28 @@ func TestRates(t *testing.T) {
 		}
 	})
 }
+
+// Nothing is taken from the instant on from which the node may not read, also before anybody has found out: a machine that stood
+// still for longer than its bound delivers nothing of before (A6).
+func TestNothingIsTakenAfterTheBound(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		p := r.connected(authorization.Owner)
+		if _, err := p.publishes("main", "a", "1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.session.Subscribe(r.t.Context(), p.Handles["main"], 0); err != nil {
+			t.Fatal(err)
+		}
+		r.clock.stand(80*time.Second, false)
+		pass(70 * time.Second)
+		if all, _, err := p.session.Take(r.t.Context(), 1<<16); fault.SlugOf(err) != "snapshot_too_old" || len(all) > 0 || p.end() != "" {
+			t.Fatalf("%d messages: %v, ended %q", len(all), err, p.end())
+		}
+		pass(11 * time.Second)
+		if p.end() != "unavailable" {
+			t.Fatalf("ended by %q", p.end())
+		}
+	})
+}
