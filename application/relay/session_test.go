@@ -387,6 +387,7 @@ func TestNothingIsTakenAfterTheBound(t *testing.T) {
 		if _, err := p.session.Subscribe(r.t.Context(), p.Handles["main"], 0); err != nil {
 			t.Fatal(err)
 		}
+		r.cut()
 		r.clock.stand(80*time.Second, false)
 		pass(70 * time.Second)
 		if all, _, err := p.session.Take(r.t.Context(), 1<<16); fault.SlugOf(err) != "snapshot_too_old" || len(all) > 0 || p.end() != "" {
