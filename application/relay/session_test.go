@@ -371,6 +371,9 @@ func TestRates(t *testing.T) {
 		if done.Load() != 300 {
 			t.Fatalf("%d of 300 are answered", done.Load())
 		}
+		if _, err := p.publishes("main", "after", "1"); err != nil {
+			t.Fatalf("once all are answered: %v", err)
+		}
 	})
 }
 
