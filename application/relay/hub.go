@@ -106,9 +106,10 @@ func (h *hub) shut(why error) {
 	}
 }
 
-// failed is told of what the Engine refused by a defect or damage: it concerns this tenant alone, and ends its Engine.
+// failed is told of what the Engine did not do. Where that is by a defect or damage of it, the Engine is ended: it concerns
+// this tenant alone.
 func (h *hub) failed(err error) {
-	if fault.KindOf(err) != fault.Internal {
+	if !engine.Broken(err) {
 		return
 	}
 	h.node.state.breaks(h.room.tenant, err)

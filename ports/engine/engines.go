@@ -85,7 +85,7 @@ type Message struct {
 type Attachments interface {
 	// Stat says how large an attachment is. Fault: NotFound attachment_missing.
 	Stat(ctx context.Context, digest [32]byte) (size int64, err error)
-	// Content opens an attachment. Fault: NotFound attachment_missing.
+	// Content opens an attachment. Faults: NotFound attachment_missing; Internal attachment_damaged.
 	Content(ctx context.Context, digest [32]byte) (io.ReadSeekCloser, error)
 	// Uploaded says how much of an attachment a principal has uploaded of one that is not whole yet; 0 for nothing.
 	Uploaded(ctx context.Context, principal string, digest [32]byte) (int64, error)

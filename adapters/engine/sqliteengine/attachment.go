@@ -36,13 +36,13 @@ func (e *Engine) Content(ctx context.Context, digest [32]byte) (io.ReadSeekClose
 	}
 	f, err := os.Open(e.attachment(digest))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, garbled(e.tenant, err)
+		return nil, engine.DamagedAttachment(err)
 	}
 	if err != nil {
 		return nil, e.fault(err)
 	}
 	if info, err := f.Stat(); err != nil || info.Size() != size {
-		return nil, errors.Join(garbled(e.tenant, err), f.Close())
+		return nil, errors.Join(engine.DamagedAttachment(err), f.Close())
 	}
 	return f, nil
 }
