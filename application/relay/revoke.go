@@ -49,7 +49,7 @@ func (s *Session) revoke(ctx context.Context, principal string) (int64, error) {
 func (h *hub) bury(ctx context.Context, t engine.Tombstone) {
 	n := h.node
 	n.state.bury(h.room.tenant, t)
-	if err := h.engine.Bury(ctx, t); err != nil {
+	if err := h.engine.Bury(context.WithoutCancel(ctx), t); err != nil { // it is committed, whoever waits still
 		n.Log.WarnContext(ctx, "the disk does not let a revocation be remembered", "tenant", h.room.tenant, "error", err)
 	}
 	h.judge()

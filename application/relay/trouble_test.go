@@ -1,8 +1,10 @@
 package relay_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"berth/application/relay"
 	"berth/domain/authorization"
+	"berth/domain/fault"
 )
 
 // A device whose upload breaks off hurts nobody: what breaks is its line, and not the tenant's Engine.
@@ -57,6 +60,87 @@ func TestOpensOnce(t *testing.T) {
 		}
 		if s := r.node.Status(); s.Engines != 1 || p.end() != "" || r.node.Tenants()[0].Failed != nil {
 			t.Fatalf("%d Engines are open, ended by %q", s.Engines, p.end())
+		}
+	})
+}
+
+// However small messages are, whoever takes them and goes no further holds about as much as was asked for (R2).
+func TestSmallMessagesCount(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		p, q := r.connected(authorization.Member), r.connected(authorization.Member)
+		const count, bytes = 900, 16 << 10
+		for i := range count {
+			if _, err := p.publishes("main", fmt.Sprint("m", i), "1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := q.session.Subscribe(r.t.Context(), q.Handles["main"], 0); err != nil {
+			t.Fatal(err)
+		}
+		for round := 0; ; round++ {
+			part, more, err := q.session.Take(r.t.Context(), bytes)
+			if err != nil || len(part) == 0 || len(part) > bytes/100 {
+				t.Fatalf("%d messages at once: %v", len(part), err)
+			}
+			if !more {
+				if last := part[len(part)-1].Seq; last != count || round < 5 {
+					t.Fatalf("the last is %d, in round %d", last, round)
+				}
+				return
+			}
+		}
+	})
+}
+
+// A message that is not where it should be is not passed over in silence: the tenant's Engine is said to be damaged.
+func TestNoMessageIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{1, 3} {
+		bubble(t, func(r *rig) {
+			r.up()
+			p, q := r.connected(authorization.Member), r.connected(authorization.Member)
+			for i := range count {
+				if _, err := p.publishes("main", fmt.Sprint("m", i), "1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := q.session.Subscribe(r.t.Context(), q.Handles["main"], 0); err != nil {
+				t.Fatal(err)
+			}
+			r.gaps.Store(true)
+			if part, _, err := q.session.Take(r.t.Context(), 1<<16); fault.SlugOf(err) != "engine_damaged" {
+				t.Fatalf("of %d it takes %+v: %v", count, part, err)
+			}
+			r.gaps.Store(false)
+			r.within(time.Second, "its sessions end", func() bool { return q.end() == "unavailable" })
+		})
+	}
+}
+
+// A revocation that is committed is remembered, also where the owner who asked for it is gone by then (D4).
+func TestRevocationsAreRememberedWithoutTheirOwner(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		owner, member := r.connected(authorization.Owner), r.connected(authorization.Member)
+		ctx, gone := context.WithCancel(r.t.Context())
+		leave := func() { gone() }
+		r.buries.Store(&leave)
+		revision, err := owner.session.Revoke(ctx, member.Principal)
+		if err != nil || member.end() != "revoked" || ctx.Err() == nil {
+			t.Fatalf("revoked, ended %q: %v", member.end(), err)
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.disk.Open(r.t.Context(), "t0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := e.Buried(r.t.Context()); err != nil || len(all) != 1 || all[0].Revision != revision {
+			t.Fatalf("remembered are %+v: %v", all, err)
 		}
 	})
 }

@@ -41,7 +41,7 @@ type Log interface {
 	// Exhausted route_exhausted.
 	Append(w Write, done func(Appended, error))
 	// Read returns messages of a route after a sequence, up to and with another, in ascending order: as many as fit into
-	// the bytes of bodies given, and one at least where there is any.
+	// the bytes given, and one at least where there is any.
 	Read(ctx context.Context, r Range) ([]Message, error)
 	// Head is the sequence of the route's last message; 0 where there is none.
 	Head(ctx context.Context, route string) (int64, error)
@@ -68,7 +68,7 @@ type Appended struct {
 type Range struct {
 	Route       string
 	After, UpTo int64
-	Bytes       int // of bodies
+	Bytes       int // of messages, by their Size
 }
 
 // Message is a message of a route.
@@ -79,6 +79,12 @@ type Message struct {
 	From  string // principal
 	At    time.Time
 	Body  []byte // JSON text, as it was published
+}
+
+// Size is about what the message takes in memory, in bytes: of small ones that is more than what they say.
+func (m Message) Size() int {
+	const around = 128
+	return around + len(m.Route) + len(m.ID) + len(m.From) + len(m.Body)
 }
 
 // Attachments is a tenant's files by the SHA-256 of their content.

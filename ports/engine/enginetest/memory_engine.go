@@ -207,7 +207,7 @@ func (e *memoryEngine) Read(ctx context.Context, r engine.Range) ([]engine.Messa
 	}
 	end, bytes := first, 0
 	for end < last {
-		if bytes += len(all[end].Body); bytes > r.Bytes && end > first {
+		if bytes += all[end].Size(); bytes > r.Bytes && end > first {
 			break
 		}
 		end++
