@@ -19,6 +19,16 @@ func Cost(route, principal, id string, body []byte) int64 {
 	return int64(overhead + len(route) + len(principal) + 2*len(id) + len(body))
 }
 
+// block is what a file takes at least, and more than its content does: the node has so many of them, and no more.
+const block = 4 << 10
+
+// AttachmentCost is what an attachment of that size counts for in the quota, whole or not.
+func AttachmentCost(size int64) int64 { return block + size }
+
+// MaxUploads is how many uploads of a principal are kept that are not whole: of more, the one that nobody went on with for
+// longest gives way.
+const MaxUploads = 16
+
 // Admits accepts more bytes beside those that are used, if both fit. Fault: Exhausted tenant_quota_exceeded.
 func (l Limits) Admits(used, more int64) *fault.Error {
 	if more <= l.Tenant-used {

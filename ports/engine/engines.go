@@ -97,7 +97,8 @@ type Attachments interface {
 	Uploaded(ctx context.Context, principal string, digest [32]byte) (int64, error)
 	// Upload takes a part of an attachment and, once that is all, makes it durable under its digest and whole: in a write as
 	// of the Engine. An attachment that is there is whole at once. The bytes that came before an error stay for the next part;
-	// a part at 0 begins anew. Faults: Conflict upload_offset where another part does not begin where the last ended; Invalid
+	// a part at 0 begins anew. Of a principal's uploads stream.MaxUploads are kept, and more give way to the latest; room is
+	// kept for a part while it is on its way. Faults: Conflict upload_offset where another part does not begin where the last ended; Invalid
 	// attachment_digest_differs (nothing is left of the upload then), attachment_size_differs, also of a part that ends early,
 	// attachment_too_large; Exhausted engine_busy while another part of the same upload is on its way; those of reading from.
 	Upload(ctx context.Context, p Part, from io.Reader) (whole bool, err error)

@@ -34,7 +34,11 @@ func (e *Engine) Content(ctx context.Context, digest [32]byte) (io.ReadSeekClose
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(e.attachment(digest))
+	var f *os.File
+	err = e.onFiles(func() error {
+		f, err = os.Open(e.attachment(digest))
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, engine.DamagedAttachment(err)
 	}

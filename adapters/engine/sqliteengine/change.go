@@ -188,5 +188,5 @@ func (d *Disk) engine(tenant string) (*Engine, error) {
 			return nil, errors.Join(err, f.close())
 		}
 	}
-	return &Engine{disk: d, tenant: tenant, home: home, file: f, parts: map[string]bool{}}, nil
+	return &Engine{disk: d, tenant: tenant, home: home, file: f, parts: map[string]int64{}}, nil
 }

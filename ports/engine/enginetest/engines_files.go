@@ -274,7 +274,8 @@ func uploadsAreWrites(tb testing.TB, d EngineDisk) {
 
 func attachmentsCount(tb testing.TB, d EngineDisk) {
 	tb.Helper()
-	s := d.Open(tb, stream.Limits{Tenant: 400, Attachment: 1000})
+	block := stream.AttachmentCost(0)
+	s := d.Open(tb, stream.Limits{Tenant: 2*block + 400, Attachment: 1000})
 	e := opened(tb, s, "a")
 	first, second := bytes.Repeat([]byte("a"), 250), bytes.Repeat([]byte("b"), 200)
 	uploads(tb, e, first)
@@ -287,7 +288,7 @@ func attachmentsCount(tb testing.TB, d EngineDisk) {
 	isFault(tb, "the end of what does not fit", err, fault.Exhausted, "tenant_quota_exceeded")
 	missing(tb, e, second)
 	big := write("main", "m1")
-	big.Body = []byte(`"` + strings.Repeat("x", 150) + `"`)
+	big.Body = []byte(`"` + strings.Repeat("x", int(block)+150) + `"`)
 	refuses(tb, e, big, fault.Exhausted, "tenant_quota_exceeded")
 	put(tb, e, write("main", "m2"))
 	attached(tb, e, first)

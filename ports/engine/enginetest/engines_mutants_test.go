@@ -136,6 +136,9 @@ func TestEngineMutants(t *testing.T) {
 		{"an upload is a write", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return lawless{e, m, tenant} })},
 		{"an upload is a write", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return checkedOnce{e} })},
 		{"attachments count in the quota", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return costlessFiles{e, m, tenant} })},
+		{"an upload ends with its Engine", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return undead{e} })},
+		{"uploads are bounded", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return keepsAll{e, m, tenant} })},
+		{"room is kept for what is on its way", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return careless{e} })},
 	} {
 		t.Run(c.law, func(t *testing.T) {
 			t.Parallel()

@@ -55,6 +55,7 @@ func (m *Memory) Open(ctx context.Context, tenant string) (engine.Engine, error)
 	}
 	e := &memoryEngine{m: m, tenant: tenant, ended: make(chan struct{})}
 	m.open[tenant] = e
+	m.contentOf(tenant).rest()
 	return e, nil
 }
 
@@ -254,6 +255,7 @@ type content struct {
 	published   map[publication]int64 // sequence
 	attachments map[[32]byte][]byte
 	uploads     map[upload]*part
+	parts       int // of uploads, so far
 	buried      map[string]int64
 	messages    int64
 	used        int64
