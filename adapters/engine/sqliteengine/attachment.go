@@ -60,7 +60,7 @@ func (e *Engine) attachment(digest [32]byte) string {
 func (e *Engine) tidy() error {
 	named, err := os.ReadDir(e.path(attachmentsDir))
 	if err != nil {
-		return lost(e.tenant, err)
+		return lost(e.tenant, e.path(attachmentsDir), err)
 	}
 	if len(named) > 0 {
 		kept, err := e.kept()

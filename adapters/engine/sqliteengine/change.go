@@ -179,9 +179,10 @@ func (d *Disk) engine(tenant string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFile(filepath.Join(home, engineFile), tenant)
+	path := filepath.Join(home, engineFile)
+	f, err := openFile(path, tenant)
 	if err != nil {
-		return nil, lost(tenant, err)
+		return nil, lost(tenant, path, err)
 	}
 	if d.maxPages > 0 {
 		if err := f.bound(d.maxPages); err != nil {

@@ -83,7 +83,7 @@ type unfinished struct {
 func (e *Engine) pending(removing bool) (out []unfinished, err error) {
 	entries, err := os.ReadDir(e.path(uploadsDir))
 	if err != nil {
-		return nil, lost(e.tenant, err)
+		return nil, lost(e.tenant, e.path(uploadsDir), err)
 	}
 	coming := e.coming()
 	for _, entry := range entries {
