@@ -106,10 +106,9 @@ func (h *hub) shut(why error) {
 	}
 }
 
-// failed is told of what the Engine did not do. Where that is by a defect or damage of it, the Engine is ended: it concerns
-// this tenant alone.
+// failed is told of what the Engine refused by a defect or damage: it concerns this tenant alone, and ends its Engine.
 func (h *hub) failed(err error) {
-	if !engine.Broken(err) {
+	if slug := fault.SlugOf(err); slug != "engine_damaged" && slug != "engine_failed" {
 		return
 	}
 	h.node.state.breaks(h.room.tenant, err)

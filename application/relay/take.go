@@ -78,7 +78,7 @@ func (h *hub) take(ctx context.Context, sub *subscription, bytes int) (out []eng
 	}
 	h.mu.Unlock()
 	out, err = h.engine.Read(ctx, engine.Range{Route: r.id, After: after, UpTo: upTo, Bytes: bytes})
-	if err == nil && !follows(out, after) {
+	if err == nil && !follows(out, after) { // no message that was released goes
 		err = engine.Damaged("a route's messages", nil)
 	}
 	if err != nil {

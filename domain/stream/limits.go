@@ -11,23 +11,24 @@ type Limits struct {
 // DefaultLimits are those of a node that is told no others.
 func DefaultLimits() Limits { return Limits{Tenant: 1 << 30, Attachment: 64 << 20} }
 
-// overhead is what a message takes beside its texts, by the quota's count.
-const overhead = 64
+// overhead is what a message takes beside its texts, by the quota's count, and block what an attachment takes beside its
+// content: a file's last block and its entry.
+const (
+	overhead = 64
+	block    = 4096
+)
+
+// MaxUploads is how many uploads of a principal are kept that are not whole: of more, the one that nobody went on with for
+// longest gives way.
+const MaxUploads = 16
 
 // Cost is what a message counts for in the quota, by the lengths of what it consists of.
 func Cost(route, principal, id string, body []byte) int64 {
 	return int64(overhead + len(route) + len(principal) + 2*len(id) + len(body))
 }
 
-// block is what a file takes at least, and more than its content does: the node has so many of them, and no more.
-const block = 4 << 10
-
-// AttachmentCost is what an attachment of that size counts for in the quota, whole or not.
-func AttachmentCost(size int64) int64 { return block + size }
-
-// MaxUploads is how many uploads of a principal are kept that are not whole: of more, the one that nobody went on with for
-// longest gives way.
-const MaxUploads = 16
+// AttachmentCost is what an attachment of so many bytes counts for in the quota.
+func AttachmentCost(size int64) int64 { return size + block }
 
 // Admits accepts more bytes beside those that are used, if both fit. Fault: Exhausted tenant_quota_exceeded.
 func (l Limits) Admits(used, more int64) *fault.Error {

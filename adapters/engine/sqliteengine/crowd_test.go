@@ -1,13 +1,10 @@
 package sqliteengine_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -61,40 +58,6 @@ func TestBusyTogether(t *testing.T) {
 		if len(refused) != 1 || refused["1engine_busy"] != round+1 {
 			t.Fatalf("in round %d refused are %v", round, refused)
 		}
-	}
-}
-
-// An attachment of which the content is gone, or some of it, is damaged, and nothing else is: the Engine goes on.
-func TestDamageIsOneAttachments(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	d := open(t, dir)
-	present(t, d, "a")
-	e, err := d.Open(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for content, harm := range map[string]func(string) error{
-		"gone": os.Remove, "cut short": func(path string) error { return os.Truncate(path, 3) },
-	} {
-		digest := sha256.Sum256([]byte(content))
-		part := engine.Part{Generation: 1, Principal: "dev_1", Digest: digest, Length: int64(len(content)), Size: int64(len(content))}
-		if whole, err := e.Upload(t.Context(), part, bytes.NewReader([]byte(content))); err != nil || !whole {
-			t.Fatalf("%v %v", whole, err)
-		}
-		if err := harm(filepath.Join(dir, "tenants/a/attachments", fmt.Sprintf("%x", digest))); err != nil {
-			t.Fatal(err)
-		}
-		_, err := e.Content(t.Context(), digest)
-		if fault.SlugOf(err) != "attachment_damaged" || fault.KindOf(err) != fault.Internal || engine.Broken(err) {
-			t.Errorf("what is %s: %v", content, err)
-		}
-	}
-	if !engine.Broken(engine.Damaged("a thing", nil)) || !engine.Broken(engine.Failed(nil)) || engine.Broken(os.ErrClosed) || engine.Broken(nil) {
-		t.Error("what breaks an Engine is told apart wrongly")
-	}
-	if _, err := appendNow(e, write("m1")); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -137,7 +137,7 @@ func TestEngineMutants(t *testing.T) {
 		{"an upload is a write", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return checkedOnce{e} })},
 		{"attachments count in the quota", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return costlessFiles{e, m, tenant} })},
 		{"an upload ends with its Engine", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return undead{e} })},
-		{"uploads are bounded", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return keepsAll{e, m, tenant} })},
+		{"unfinished uploads have a bound", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return keepsAll{e, m, tenant} })},
 		{"room is kept for what is on its way", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return careless{e} })},
 	} {
 		t.Run(c.law, func(t *testing.T) {
@@ -201,7 +201,7 @@ func (m hoarding) Change(ctx context.Context, tenant string, change func(*engine
 type stubborn struct{ *Memory }
 
 func (m stubborn) Change(ctx context.Context, tenant string, change func(*engine.Kept) error) (engine.Kept, error) {
-	return keeping{m.Memory}.Change(ctx, tenant, change)
+	return keeping(m).Change(ctx, tenant, change)
 }
 
 type appended struct {
@@ -296,8 +296,7 @@ type early struct {
 
 func (e early) Append(w engine.Write, done func(engine.Appended, error)) {
 	permitted := e.m.Look(e.tenant).Copy.Commits(w.Generation)
-	go func() {
-		time.Sleep(time.Millisecond)
+	time.AfterFunc(time.Millisecond, func() {
 		e.m.mu.Lock()
 		k := e.m.get(e.tenant)
 		if permitted {
@@ -306,7 +305,7 @@ func (e early) Append(w engine.Write, done func(engine.Appended, error)) {
 		a, err := e.m.contentOf(e.tenant).append(k, e.m.limits, w)
 		e.m.mu.Unlock()
 		done(a, err)
-	}()
+	})
 }
 
 type greedy struct{ engine.Engine }
