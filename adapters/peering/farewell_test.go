@@ -2,7 +2,9 @@ package peering_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -74,5 +76,31 @@ func TestBusyDeviceIsTold(t *testing.T) {
 			_ = d.Close()
 			within(t, 5*time.Second, "nothing is left", func() bool { return n.links() == 0 && own.links() == 0 && n.forwarder.Tunnels() == 0 })
 		})
+	}
+}
+
+// A device that does not read has no more be held for it in the kernels of the two nodes than a few small buffers.
+func TestWhoDoesNotReadHoldsLittle(t *testing.T) {
+	t.Parallel()
+	taken := make(chan int, 1)
+	n, _ := between(t, func(w http.ResponseWriter, _ *http.Request) {
+		d, _ := switching(w, "")
+		defer d.Close()
+		_ = d.(*tls.Conn).NetConn().(interface{ NetConn() net.Conn }).NetConn().(*net.TCPConn).SetWriteBuffer(32 << 10)
+		all := 0
+		for piece := make([]byte, 4<<10); ; all += len(piece) {
+			_ = d.SetWriteDeadline(time.Now().Add(time.Second)) // then it takes no more
+			if _, err := d.Write(piece); err != nil {
+				taken <- all
+				return
+			}
+		}
+	})
+	d := n.raw(t)
+	_ = d.(*net.TCPConn).SetReadBuffer(4 << 10)
+	_, _ = io.WriteString(d, handshake)
+	head(t, d)
+	if got := <-taken; got > 512<<10 {
+		t.Fatalf("%d bytes are held for a device that reads nothing", got)
 	}
 }
