@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"berth/adapters/contract"
+	"berth/application/relay"
 	"berth/ports/engine"
 )
 
@@ -30,6 +31,11 @@ func CheckUpgrade(r *http.Request) error { return checkUpgrade(r, listed(r.Heade
 func Ack(id string, seq int64) []byte  { return ack(nil, id, seq) }
 func Message(m *engine.Message) []byte { return message(nil, m) }
 func Text(f contract.Frame) []byte     { return text(nil, f) }
+
+// Codes are how connections close after a goaway.
+func Codes() map[relay.Reason]int { return codes }
+
+// Members are the operations of devices.
 func Members() map[string]int {
 	out := map[string]int{}
 	for op, m := range members {

@@ -208,13 +208,40 @@ func (s *site) connect(token string) *phone {
 	s.tb.Helper()
 	p, r := s.attempt(upgradeRequest("Sec-WebSocket-Protocol: "+contract.ConnectProtocol, "Authorization: Bearer "+token))
 	if r.StatusCode != http.StatusSwitchingProtocols {
-		body, _ := io.ReadAll(r.Body)
-		s.tb.Fatalf("%s is answered %s %s", token, r.Status, body)
+		s.tb.Fatalf("%s is answered %s %s", token, r.Status, r.Body)
 	}
 	return p
 }
 
-func (s *site) attempt(request string) (*phone, *http.Response) {
+// answer is an answer over HTTP that was read to its end.
+type answer struct {
+	StatusCode    int
+	Status        string
+	Header        http.Header
+	Body          string
+	ContentLength int64
+	Close         bool
+}
+
+func readAnswer(tb testing.TB, r *http.Response, err error) answer {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer r.Body.Close()
+	a := answer{r.StatusCode, r.Status, r.Header, "", r.ContentLength, r.Close}
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		a.Body = string(body)
+	}
+	return a
+}
+
+// attempt sends a request as it is, and reads the answer.
+func (s *site) attempt(request string) (*phone, answer) {
 	s.tb.Helper()
 	p := &phone{Conn: s.dial(), tb: s.tb}
 	p.in = bufio.NewReader(p.Conn)
@@ -223,11 +250,7 @@ func (s *site) attempt(request string) (*phone, *http.Response) {
 	}
 	_ = p.SetReadDeadline(time.Now().Add(patience))
 	r, err := http.ReadResponse(p.in, nil)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	s.tb.Cleanup(func() { _ = r.Body.Close() })
-	return p, r
+	return p, readAnswer(s.tb, r, err)
 }
 
 // masked is a client's frame (RFC 6455 §5.2).

@@ -307,7 +307,7 @@ func TestStopCutsWhatIsLeft(t *testing.T) {
 		if _, _, err := p.frame(); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("got %v", err)
 		}
-		if r := record(s.handler, request(http.MethodGet, "/connect/v1")); r.StatusCode != http.StatusServiceUnavailable {
+		if r := record(t, s.handler, request(http.MethodGet, "/connect/v1")); r.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("answered %s", r.Status)
 		}
 	})

@@ -105,6 +105,9 @@ func TestConnectionsOfADevice(t *testing.T) {
 		time.Sleep(10 * time.Second) //nolint:forbidigo // a bubble's
 		live.works("alice-main", "m1", 1)
 		fresh := s.connect("acme.alice")
+		if n := s.open(); n != 3 {
+			t.Errorf("the node counts %d sessions while one is still being sent away", n)
+		}
 		old.expect(contract.Frame{Op: contract.OpGoaway, Reason: contract.GoawayOverload, Slug: "too_many_connections"})
 		old.closes(contract.CloseTryAgain, contract.GoawayOverload)
 		live.works("alice-main", "m2", 2)

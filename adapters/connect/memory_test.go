@@ -129,8 +129,8 @@ func (a *apart) device(b *testing.B, principal string) *phone {
 	p := &phone{Conn: raw, tb: b, in: bufio.NewReaderSize(raw, 512)}
 	fmt.Fprint(p, upgradeRequest(offer, "Authorization: Bearer "+principal))
 	r, err := http.ReadResponse(p.in, nil)
-	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
-		b.Fatal(r, err)
+	if a := readAnswer(b, r, err); a.StatusCode != http.StatusSwitchingProtocols {
+		b.Fatal(a)
 	}
 	return p
 }
@@ -257,10 +257,12 @@ func comeAndGo(t *testing.T, address string, secured *tls.Config, i int) {
 	p := &phone{Conn: raw, tb: t, in: bufio.NewReader(raw)}
 	_ = p.SetDeadline(time.Now().Add(patience))
 	fmt.Fprint(p, upgradeRequest(offer, "Authorization: Bearer acme."+name))
-	if r, err := http.ReadResponse(p.in, nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+	r, err := http.ReadResponse(p.in, nil)
+	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
 		t.Error(r, err)
 		return
 	}
+	defer r.Body.Close()
 	switch i / 5 % 4 {
 	case 0: // it is gone
 	case 1: // it says goodbye

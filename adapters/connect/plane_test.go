@@ -32,11 +32,12 @@ type plane struct {
 	tenants  map[string]*tenantData
 	sessions map[*session]struct{}
 	left     int
-	hold     chan struct{} // publishes wait for it, where it is not nil
-	taking   chan struct{} // Take waits for it, where it is not nil
-	failing  error         // of Take
-	takes    atomic.Int64  // how often it was called
-	follows  func()        // is called when a subscription is there, before Subscribe returns
+	instead  func(relay.Publish, func(int64, error)) // of publishing, where it is not nil
+	hold     chan struct{}                           // publishes wait for it, where it is not nil
+	taking   chan struct{}                           // Take waits for it, where it is not nil
+	failing  error                                   // of Take
+	takes    atomic.Int64                            // how often it was called
+	follows  func()                                  // is called when a subscription is there, before Subscribe returns
 }
 
 type tenantData struct {
@@ -160,15 +161,19 @@ type session struct {
 func (s *session) route(handle string) (string, error) {
 	principal, route, ok := strings.Cut(handle, "-")
 	if !ok || principal != s.device.Principal {
-		return "", fault.New(fault.NotFound, "route_handle_unknown", "the handle is none of the device's")
+		return "", fault.New(fault.Forbidden, "handle_refused", "the handle is none of the device's")
 	}
 	return route, nil
 }
 
 func (s *session) Publish(p relay.Publish, done func(int64, error)) {
 	s.plane.mu.Lock()
-	hold := s.plane.hold
+	hold, instead := s.plane.hold, s.plane.instead
 	s.plane.mu.Unlock()
+	if instead != nil {
+		instead(p, done)
+		return
+	}
 	if hold == nil {
 		done(s.publish(p))
 		return

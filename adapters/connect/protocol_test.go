@@ -54,9 +54,9 @@ func TestErrorsThatCanBeMended(t *testing.T) {
 	alice, bob := s.connect("acme.alice"), s.connect("acme.bob")
 	for _, c := range []struct{ frame, of, id, slug string }{
 		{`{"op":"subscribe","handle":"alice-main","after":1}`, "subscribe", "", "after_beyond_end"},
-		{`{"op":"subscribe","handle":"bob-main","after":0}`, "subscribe", "", "route_handle_unknown"},
-		{`{"op":"unsubscribe","handle":"bob-main"}`, "unsubscribe", "", "route_handle_unknown"},
-		{`{"op":"publish","handle":"bob-main","id":"x","body":1}`, "publish", "x", "route_handle_unknown"},
+		{`{"op":"subscribe","handle":"bob-main","after":0}`, "subscribe", "", "handle_refused"},
+		{`{"op":"unsubscribe","handle":"bob-main"}`, "unsubscribe", "", "handle_refused"},
+		{`{"op":"publish","handle":"bob-main","id":"x","body":1}`, "publish", "x", "handle_refused"},
 		{`{"op":"publish","handle":"alice-main","id":"","body":1}`, "publish", "", "publish_id_invalid"},
 		{`{"op":"publish","handle":"alice-main","id":"y","body":"` + strings.Repeat("a", 49<<10) + `"}`, "publish", "y", "body_too_large"},
 		{`{"op":"revoke","principal":"bob"}`, "revoke", "", "revoke_not_allowed"},

@@ -123,6 +123,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A publish that is refused for now is sent again when it may be; whoever waits for it is told when it is durable.
+func TestPublishesWhenItMay(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t, func(_ int64, l *line) {
+		for range 2 {
+			f := l.gets(contract.OpPublish)
+			l.says(contract.Frame{Op: contract.OpError, Of: f.Op, ID: f.ID, Slug: "rate_limited", Detail: "x", RetryAfterMS: 1})
+		}
+		l.says(contract.Frame{Op: contract.OpAck, ID: l.gets(contract.OpPublish).ID, Seq: 3})
+		l.waits()
+	})
+	if seq, err := o.dial(o.options()).Publish(t.Context(), "h", "one", []byte(`1`)); seq != 3 || err != nil || o.came.Load() != 1 {
+		t.Errorf("%d, %v, over %d connections", seq, err, o.came.Load())
+	}
+}
+
 // ageing gives tokens of two seconds, and counts them.
 type ageing struct{ given atomic.Int64 }
 

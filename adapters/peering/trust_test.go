@@ -166,6 +166,26 @@ func TestForwarderThatIsNotBelieved(t *testing.T) {
 	}
 }
 
+// A connection that is kept is used for the node that it leads to, and for no other at the same address.
+func TestPooledConnectionIsOfOneNode(t *testing.T) {
+	t.Parallel()
+	r := &registry{}
+	o := r.owner(t, r.node("n1"), quick(), func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	n := r.near(t, r.node("n0"), quick(), o.route("n1"))
+	for _, step := range [][2]string{{"n1", "ok"}, {"n2", "peer_of_another_node"}, {"n1", "ok"}} {
+		node, want := step[0], step[1]
+		n.mu.Lock()
+		n.route = o.route(node)
+		n.mu.Unlock()
+		for range 2 {
+			a, err := n.get(t, contract.AttachmentsPath+"ab")
+			if err != nil || a.slug()+a.body != want {
+				t.Fatalf("%s: %+v, %v", node, a, err)
+			}
+		}
+	}
+}
+
 // A connection that is kept for the next request is cut with its peer, and another one is made once that is believed again.
 func TestPooledConnectionIsCut(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,7 @@ func (m *room) permitted(ctx context.Context) error {
 	timer := n.Clock.NewTimer(openPatience)
 	defer timer.Stop()
 	for {
-		err, final := n.state.openable(m.tenant)
+		final, err := n.state.openable(m.tenant)
 		if err == nil || final {
 			return err
 		}
@@ -128,7 +128,7 @@ func (m *room) start(ctx context.Context) (*hub, error) {
 
 func (m *room) begin(ctx context.Context) (*hub, error) {
 	r := m.rooms
-	if err, _ := r.state.openable(m.tenant); err != nil {
+	if _, err := r.state.openable(m.tenant); err != nil {
 		return nil, err
 	}
 	e, err := r.Engines.Open(ctx, m.tenant)
@@ -216,32 +216,32 @@ func (s *state) lapse(id string) {
 	}
 }
 
-// openable says why a tenant's Engine can not be opened now, and whether waiting a moment is of no use.
-func (s *state) openable(id string) (why error, final bool) {
+// openable says why a tenant's Engine can not be opened now, if so, and whether waiting a moment is of no use.
+func (s *state) openable(id string) (final bool, why error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	now := s.read()
 	t := s.tenants[id]
 	switch {
 	case s.closed != nil:
-		return s.closed, true
+		return true, s.closed
 	case t == nil || !t.holds(s.settings.Self.Node()):
-		return errMoved(), true
-	case fault.KindOf(t.failed) == fault.Internal && t.failed != nil:
-		return t.failed, true
+		return true, errMoved()
+	case t.failed != nil && fault.KindOf(t.failed) == fault.Internal:
+		return true, t.failed
 	}
 	if _, err := s.judge(id, reading(), now); err != nil {
 		if t.view != nil {
 			if shut := t.view.Open(now.Elapsed); fault.KindOf(shut) == fault.Forbidden {
-				return shut, true
+				return true, shut
 			}
 		}
-		return err, false
+		return false, err
 	}
 	if t.doubtful {
-		return fault.New(fault.Unavailable, "copy_unknown", "what is on the disk is not known yet"), false
+		return false, fault.New(fault.Unavailable, "copy_unknown", "what is on the disk is not known yet")
 	}
-	return nil, false
+	return false, nil
 }
 
 // bury remembers revocations that are committed.

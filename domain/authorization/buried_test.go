@@ -63,3 +63,21 @@ func TestOwns(t *testing.T) {
 	v.Bury(id(owner), 99)
 	wantSlug(t, v.Owns(id(owner), 0), fault.Forbidden, "principal_revoked")
 }
+
+// A delta says whom it revokes, and of which revision.
+func TestRevokedByADelta(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gone := w.mustAdmit(authorization.Member, 1)
+	before := w.tenant.Revision()
+	if d, err := authorization.DeltaSince(w.tenant, 1, 1, w.since(1)); err != nil || len(d.Revoked()) != 0 {
+		t.Errorf("revoked are %v: %v", d.Revoked(), err)
+	}
+	done, err := w.revoke(gone, authorization.ByOperator("ada"))
+	wantNone(t, err)
+	d, err := authorization.DeltaSince(w.tenant, 1, before, w.since(before))
+	wantNone(t, err)
+	if got := d.Revoked(); len(got) != 1 || got[id(gone)] != done.Revision {
+		t.Errorf("revoked are %v", got)
+	}
+}

@@ -40,23 +40,20 @@ func revokeUnderLoad(t *testing.T, w *world) {
 	owner := w.NewPhone(tenant, "owner", "desktop")
 	victims := w.NewPhones(2*each+byPoll, tenant, "member")
 	idle := w.NewPhones((crowd-len(victims))/perPrincipal, tenant, "member")
-	lines := make([]*connectclient.Conn, len(victims))
+	lines := make([]*line, len(victims))
 	first := owner.Dial(owner.Through(node))
-	w.publish(first, owner, "the tenant is open")
+	w.publish(first, owner, "the-tenant-is-open")
 	must(t, first.Close())
 	harness.Each(t, len(victims), func(i int) (err error) {
-		lines[i], err = connectclient.Connect(t.Context(), victims[i].Through(node))
+		lines[i], err = w.line(victims[i].Through(node))
 		return err
 	})
 	harness.Each(t, perPrincipal*len(idle), func(i int) error {
-		c, err := connectclient.Connect(t.Context(), idle[i/perPrincipal].Through(node))
-		if err == nil {
-			t.Cleanup(c.Abort)
-		}
+		_, err := w.line(idle[i/perPrincipal].Through(node))
 		return err
 	})
 	c := owner.Dial(owner.Through(node))
-	w.publish(c, owner, "all are there")
+	w.publish(c, owner, "all-are-there")
 	t.Logf("%.0f devices are connected", node.Metric("berth_relay_device_connections"))
 
 	operator := func(p *harness.Phone) error {
@@ -77,7 +74,7 @@ func revokeUnderLoad(t *testing.T, w *world) {
 	rest := w.revoke(victims[2*each:], lines[2*each:], operator)
 	const bound = 5*time.Second + 3*time.Second + time.Second // a poll, the snapshot after it, and what a busy machine takes
 	measured(t, "an operator's revoke, without hints", rest, bound)
-	w.publish(c, owner, "and the others stay")
+	w.publish(c, owner, "and-the-others-stay")
 	if left := node.Metric("berth_relay_device_connections"); left < float64(perPrincipal*len(idle)) {
 		t.Errorf("%.0f devices are connected", left)
 	}
@@ -89,32 +86,51 @@ const perPrincipal = 8
 // waits matches a node's requests that wait for a hint.
 func waits(node string) func(*http.Request, []byte) bool {
 	path := harness.Path("POST", "/internal/v1/nodes/"+node+"/authorization/poll")
-	return func(r *http.Request, body []byte) bool { return path(r, body) && harness.Holding(`"wait"`)(r, body) }
+	return func(r *http.Request, body []byte) bool { return path(r, body) && !harness.Holding(`"wait":0`)(r, body) }
+}
+
+// line is a connection of which only its end is of interest.
+type line struct {
+	ended chan struct{}
+	at    time.Time // then
+	why   error
+}
+
+// line connects, and answers the node's pings until the connection ends.
+func (w *world) line(o connectclient.Options) (*line, error) {
+	c, err := connectclient.Connect(w.t.Context(), o)
+	if err != nil {
+		return nil, err
+	}
+	l := &line{ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		for l.why == nil {
+			_, l.why = c.Receive(context.Background())
+		}
+		l.at = time.Now()
+	}()
+	w.t.Cleanup(func() { c.Abort(); <-l.ended })
+	return l, nil
 }
 
 // took is how long a revoke took to end a connection: from when it was asked for, and from when it was known to be committed.
 type took struct{ asked, committed time.Duration }
 
 // revoke revokes devices one after the other and waits for each connection's end.
-func (w *world) revoke(victims []*harness.Phone, lines []*connectclient.Conn, revoke func(*harness.Phone) error) (all []took) {
+func (w *world) revoke(victims []*harness.Phone, lines []*line, revoke func(*harness.Phone) error) (all []took) {
 	w.t.Helper()
 	for i, p := range victims {
-		ended := make(chan time.Time, 1)
-		var why error
-		go func() {
-			_, why = lines[i].Receive(context.Background())
-			ended <- time.Now()
-		}()
 		began := time.Now()
 		must(w.t, revoke(p))
 		committed := time.Now()
 		select {
-		case at := <-ended:
-			all = append(all, took{at.Sub(began), max(0, at.Sub(committed))})
+		case <-lines[i].ended:
+			all = append(all, took{lines[i].at.Sub(began), max(0, lines[i].at.Sub(committed))})
 		case <-time.After(patience):
 			w.t.Fatalf("a device that was revoked is connected %s later", patience)
 		}
-		if reason(why) != contract.GoawayRevoked {
+		if why := lines[i].why; reason(why) != contract.GoawayRevoked {
 			w.t.Errorf("it ended with %v", why)
 		}
 	}
@@ -159,13 +175,13 @@ func thousandsReturn(t *testing.T, w *world) {
 		o.Notify = func(e connectclient.Event) { back.event(i, e) }
 		phones[i/perPrincipal].Dial(o)
 	}
-	within(t, 2*soon, "all are connected", func() bool { return back.connected() == devices })
+	back.await(t, devices, 3*soon)
 	t.Logf("%d devices connected for the first time in %s, up to %d a second", devices, time.Since(began).Round(time.Millisecond), back.peak())
 	back.reset()
 	node.Stop()
 	node.Serves()
 	up := time.Now()
-	within(t, 2*soon, "all are back", func() bool { return back.connected() == devices })
+	back.await(t, devices, 3*soon)
 	t.Logf("after a restart all are back %s after the node was, up to %d a second; they were told to come within %s",
 		time.Since(up).Round(time.Millisecond), back.peak(), back.latest().Round(time.Millisecond))
 	if n := back.early; n > 0 {
@@ -184,6 +200,22 @@ type returns struct {
 	waits []time.Duration
 	came  []time.Time
 	early int
+	last  map[string]int // why not, by the slug
+}
+
+// await waits until all are connected, and says where that stands when it takes too long.
+func (r *returns) await(t *testing.T, devices int, bound time.Duration) {
+	t.Helper()
+	late := time.Now().Add(bound)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for ; r.connected() < devices; <-tick.C {
+		if time.Now().After(late) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			t.Fatalf("after %s %d connections were made, and these were not: %v", bound, len(r.came), r.last)
+		}
+	}
 }
 
 func (r *returns) event(i int, e connectclient.Event) {
@@ -191,7 +223,10 @@ func (r *returns) event(i int, e connectclient.Event) {
 	defer r.mu.Unlock()
 	now := time.Now()
 	if r.there == nil {
-		r.there = map[int]bool{}
+		r.there, r.last = map[int]bool{}, map[string]int{}
+	}
+	if e.Err != nil {
+		r.last[fmt.Sprintf("%.90v", e.Err)]++
 	}
 	r.there[i] = e.Connected
 	if e.Connected {

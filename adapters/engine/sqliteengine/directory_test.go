@@ -2,8 +2,10 @@ package sqliteengine_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,6 +199,67 @@ func TestLeftoverFilesGo(t *testing.T) {
 	}
 	if _, err := e.Stat(t.Context(), [32]byte{}); fault.SlugOf(err) != "attachment_missing" {
 		t.Errorf("what is nobody's: %v", err)
+	}
+}
+
+// An attachment that lost its content is damaged, and no other of the tenant is.
+func TestAttachmentsThatAreLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	present(t, d, "a")
+	e, err := d.Open(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string][32]byte{}
+	for _, content := range []string{"whole", "cut", "removed"} {
+		digest := sha256.Sum256([]byte(content))
+		digests[content] = digest
+		size := int64(len(content))
+		part := engine.Part{Generation: 1, Principal: "dev_1", Digest: digest, Length: size, Size: size}
+		if whole, err := e.Upload(t.Context(), part, strings.NewReader(content)); !whole || err != nil {
+			t.Fatal(whole, err)
+		}
+	}
+	at := func(content string) string {
+		return filepath.Join(dir, "tenants/a/attachments", fmt.Sprintf("%x", digests[content]))
+	}
+	if err := errors.Join(os.Truncate(at("cut"), 1), os.Remove(at("removed"))); err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]string{"whole": "", "cut": "engine_damaged", "removed": "engine_damaged"} {
+		f, err := e.Content(t.Context(), digests[content])
+		if want == "" && err == nil {
+			err = f.Close()
+		}
+		if err == nil != (want == "") || err != nil && fault.SlugOf(err) != want {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
+// What comes to an Engine while its copy is on the way out is not acknowledged.
+func TestNoWriteIntoWhatGoes(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	for _, to := range []placement.Copy{{}, {Present: true, Stamp: 1, Migration: "mig_1"}} {
+		present(t, d, "a")
+		e, err := d.Open(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error, 1)
+		if _, err := d.Change(t.Context(), "a", func(k *engine.Kept) error {
+			e.Append(write("m1"), func(_ engine.Appended, err error) { answered <- err })
+			k.Copy = to
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answered; fault.SlugOf(err) != "engine_closed" {
+			t.Errorf("the write ends with %v", err)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ func classify(ctx context.Context, err error) error {
 		return engine.Away(err)
 	case damaged:
 		return engine.Damaged("node.db", err)
+	case other:
 	}
 	return engine.Failed(err)
 }

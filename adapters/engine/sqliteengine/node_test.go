@@ -85,7 +85,7 @@ func executing(statement string) func(path string) error {
 		if err != nil {
 			return err
 		}
-		_, err = db.Exec(statement) //nolint:noctx // it is over at once
+		_, err = db.Exec(statement)
 		return errors.Join(err, db.Close())
 	}
 }
