@@ -33,6 +33,12 @@ func (s *statusFault) with(header, says string) *statusFault {
 	return s
 }
 
+// reject refuses a request whose token was not even looked at, and ends its connection: it holds no place among those of devices.
+func (h *Handler) reject(w http.ResponseWriter, r *http.Request, err error) {
+	w.Header().Set("Connection", "close")
+	h.refuse(w, r, err)
+}
+
 // refuse answers a request with a problem (RFC 9457). A request without a good token ends its connection, so that another
 // attempt costs a handshake.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
