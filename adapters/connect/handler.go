@@ -2,7 +2,16 @@ package connect
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"berth/adapters/contract"
+	"berth/application/relay"
+	"berth/domain/fault"
+	"berth/ports/authority"
 )
 
 // Handler serves /connect/v1 and /attachments/v1/. Use New.
@@ -10,32 +19,91 @@ type Handler struct {
 	o       Options
 	plane   Plane
 	forward Forwarder
+	crowd   *crowd
+	counts  counts
+
+	transfers *transfers
+	requests  *requests
+
+	ctx   context.Context //nolint:containedctx // the life of the handler, which outlives every request that begins a connection
+	end   context.CancelFunc
+	epoch time.Time
+	tick  atomic.Int64
+	swept chan struct{}
 }
 
 // New returns a handler. It is stopped with Stop.
 func New(o Options, p Plane, f Forwarder) *Handler {
-	return &Handler{o: o, plane: p, forward: f}
+	h := &Handler{o: o, plane: p, forward: f, epoch: time.Now(), swept: make(chan struct{})}
+	h.crowd, h.transfers = newCrowd(&h.o.Limits), newTransfers(&h.o.Limits)
+	h.requests = newRequests()
+	h.ctx, h.end = context.WithCancel(context.Background())
+	go h.sweep()
+	return h
 }
 
 // ServeHTTP answers a device's request, on the devices' listener or, forwarded, on the peers'.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	http.NotFound(w, r)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.Limits.WriteTimeout)) // a dead connection says so below
+	if !h.requests.begin() {
+		h.refuse(w, r, errStopping())
+		return
+	}
+	defer h.requests.end()
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	switch {
+	case path == contract.ConnectPath:
+		h.connect(w, r)
+	case strings.HasPrefix(path, contract.AttachmentsPath):
+		h.attachments(w, r, path)
+	default:
+		h.refuse(w, r, pathUnknown())
+	}
 }
 
-// Stop refuses what comes, tells every device to come back elsewhere, each at its own time, and waits for what is in
-// flight. What is still there when ctx ends is cut. The listeners are closed after it.
-func (h *Handler) Stop(ctx context.Context) {}
-
-// Counts is what there is of everything now, and what has happened so far.
-type Counts struct {
-	Connections int64 // WebSockets that are open
-	Transfers   int64 // of attachments, in flight
-	Opened      int64 // WebSockets
-	Stalled     int64 // were cut because they took nothing
-	Silent      int64 // were cut because nothing came
-	Flooding    int64 // were cut because too much came
-	Malformed   int64 // were closed because of a frame
+// settle has a request answered by the peer that serves its tenant, and says whether that is this node. An error was not
+// answered.
+func (h *Handler) settle(w http.ResponseWriter, r *http.Request, d relay.Device) (here bool, err error) {
+	var believed *int64
+	if f, ok := contract.ForwardedIn(r.Context()); ok {
+		believed = &f.Generation
+	}
+	const attempts = 2 // a stale route is refreshed, not retried blindly (R3)
+	for range attempts {
+		where, failed := h.plane.Locate(r.Context(), d.Tenant, believed)
+		switch {
+		case failed != nil:
+			return false, failed
+		case where.Here:
+			return true, nil
+		case believed != nil:
+			return false, fault.New(fault.Conflict, "not_holder", "this node does not serve the tenant, and passes nothing on twice")
+		}
+		if err = h.pass(w, r, where.To); err == nil {
+			return false, nil
+		}
+	}
+	return false, err
 }
 
-// Counts may be called at any time.
-func (h *Handler) Counts() Counts { return Counts{} }
+func (h *Handler) identify(r *http.Request, offers []string) (relay.Device, error) {
+	token, err := tokenOf(r, offers)
+	if err != nil {
+		return relay.Device{}, err
+	}
+	return h.plane.Authenticate(token)
+}
+
+// pass has a peer answer, for as long as this node runs.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, to authority.Route) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.requests.ctx, cancel)()
+	h.counts.forwarded.Add(1)
+	return h.forward.Forward(w, r.WithContext(ctx), to)
+}
+
+// jitter is when a device is to come back, so that not all do at once.
+func (h *Handler) jitter() time.Duration {
+	return rand.N(max(h.o.Limits.ReconnectWithin, 1)) //nolint:gosec // it only has to spread
+}

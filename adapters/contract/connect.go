@@ -28,7 +28,7 @@ const (
 	OpRevoked      = "revoked"      // principal, revision
 	OpRenew        = "renew"        // device: token, of the same device; answered by renewed
 	OpRenewed      = "renewed"      // expires_at
-	OpError        = "error"        // slug, detail, of (the operation that failed), and what names it: id, route or principal
+	OpError        = "error"        // slug, detail, of (the operation that failed), what names it (id, handle or principal), and retry_after_ms where waiting helps
 	OpGoaway       = "goaway"       // reason, retry_after_ms, url; the connection then closes
 )
 
@@ -43,6 +43,27 @@ const (
 	GoawayUnavailable = "unavailable" // the node may not serve the tenant just now
 	GoawayOverload    = "overload"    // the device does not read, or the node has too much to do
 )
+
+// The codes with which connections close (RFC 6455 §7.4.1; those from 4000 on are Berth's). A goaway's reason has one of
+// its own, so that a browser's page that missed the frame knows as much.
+const (
+	CloseGoingAway   = 1001 // goaway shutdown
+	CloseProtocol    = 1002 // what came is not as RFC 6455 has it
+	CloseBinary      = 1003 // error frame_binary
+	CloseMalformed   = 1007 // error of a frame's form
+	ClosePolicy      = 1008 // error frame_too_slow, frame_fragmented, ping_flood
+	CloseTooLarge    = 1009 // error frame_too_large
+	CloseInternal    = 1011 // the node failed
+	CloseRestart     = 1012 // goaway moved, draining
+	CloseTryAgain    = 1013 // goaway unavailable, overload
+	CloseExpired     = 4401 // goaway expired
+	CloseRevoked     = 4403 // goaway revoked
+	CloseSuspended   = 4423 // goaway suspended
+	CloseReasonBytes = 123  // at most, of the reason of a close
+)
+
+// UploadOffset is the header that says how much there is of an attachment that is not whole.
+const UploadOffset = "Berth-Upload-Offset"
 
 // Frame is one text frame of the Connect protocol, in either direction. Which members an operation has is said at its
 // name; a device's frame with any other is refused.

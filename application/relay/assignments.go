@@ -57,6 +57,7 @@ func (n *Node) told(ctx context.Context, all authority.Assigned) error {
 	}
 	for _, id := range n.take(all.Version, accepted) {
 		n.queue.add(id, 0)
+		n.rooms.changed(id)
 	}
 	n.fence.rouse()
 	n.news.tell()
@@ -133,12 +134,17 @@ func (t *tenant) tell(a placement.Assignment, self string) bool {
 	return true
 }
 
+// holds says whether the node was told last that it holds the tenant. The caller holds the lock.
+func (t *tenant) holds(self string) bool { return t.told != nil && t.told.Held(self).Node == self }
+
 // standing is what is known of a tenant for deciding what is to be done.
 type standing struct {
-	told placement.Assignment
-	copy placement.Copy
-	seen engine.Seen
-	is   bool // it concerns the node
+	told     placement.Assignment
+	copy     placement.Copy
+	seen     engine.Seen
+	is       bool // it concerns the node
+	open     bool
+	doubtful bool
 }
 
 func (s *state) standing(id string) standing {
@@ -148,7 +154,7 @@ func (s *state) standing(id string) standing {
 	if t == nil {
 		return standing{}
 	}
-	out := standing{copy: t.copy, seen: t.seen, is: t.told != nil}
+	out := standing{copy: t.copy, seen: t.seen, is: t.told != nil, open: t.open, doubtful: t.doubtful}
 	if out.is {
 		out.told = *t.told
 	}
@@ -169,7 +175,7 @@ func (s *state) wanted(id string) (now bool, after time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t := s.tenants[id]
-	if t == nil || t.told == nil || t.told.Held(s.settings.Self.Node()).Node != s.settings.Self.Node() {
+	if t == nil || !t.open || !t.holds(s.settings.Self.Node()) {
 		return false, 0
 	}
 	at := s.clock.Elapsed()

@@ -95,6 +95,13 @@ func (n *Node) close(why error) {
 	n.fence.rouse()
 }
 
+// closedBy says why the node serves nothing for good.
+func (s *state) closedBy() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.closed
+}
+
 func errStopping() error {
 	return fault.New(fault.Unavailable, "stopping", "the node is stopping").After(time.Second)
 }

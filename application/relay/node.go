@@ -63,6 +63,7 @@ type Node struct {
 	keeper *keeper
 	queue  *queue
 	news   *news
+	rooms  *rooms
 
 	verifier verifier
 	router   router
@@ -82,6 +83,7 @@ func New(s Settings, p Ports) (*Node, error) {
 	n.fence = &fence{Node: n, wake: make(chan struct{}, 1)}
 	n.beats = &beats{Node: n, wake: make(chan struct{}, 1)}
 	n.keeper = newKeeper(n)
+	n.rooms = newRooms(n)
 	n.verifier, n.router = alone{}, alone{}
 	n.connected()
 	return n, nil
@@ -104,6 +106,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	var all sync.WaitGroup
 	all.Go(func() { n.fence.run(ctx) })
+	all.Go(func() { n.rooms.run(ctx) })
 	all.Go(func() { n.keeper.run(ctx) })
 	all.Go(func() {
 		if err := n.beats.run(ctx); isSuperseded(err) {
@@ -147,7 +150,7 @@ func (n *Node) restore(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.boot, s.storage = n.IDs.New("boot"), storage
 	err = n.Disk.All(ctx, func(k engine.Kept) error {
-		s.tenants[k.Tenant] = &tenant{seen: k.Seen, copy: k.Copy, held: heldOf(k.Seen), stale: true}
+		s.tenants[k.Tenant] = &tenant{seen: k.Seen, copy: k.Copy, held: heldOf(k.Seen), stale: true, doubtful: k.Copy.Present}
 		return nil
 	})
 	if err != nil {
@@ -161,10 +164,10 @@ func heldOf(s engine.Seen) placement.Held {
 	return placement.Held{Generation: s.Generation, Version: s.Version}
 }
 
-func (n *Node) newView(s engine.Seen) *authorization.View {
+func (n *Node) newView(t *tenant) *authorization.View {
 	return authorization.NewView(authorization.ViewConfig{
-		Tenant: s.Tenant, Region: n.settings.Self.Region(), Bound: n.settings.Bound,
-		Mark: authorization.Position{Generation: s.Generation, PlacementVersion: s.Version},
+		Tenant: t.seen.Tenant, Region: n.settings.Self.Region(), Bound: n.settings.Bound, Buried: t.known.buried,
+		Mark: authorization.Position{Generation: t.seen.Generation, PlacementVersion: t.seen.Version, Revision: t.known.revision},
 	})
 }
 

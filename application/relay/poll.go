@@ -72,6 +72,9 @@ func (n *Node) poll(ctx context.Context, batch []authority.Known, wait time.Dura
 	if len(differing) > 0 {
 		n.fence.rouse()
 	}
+	for _, d := range differing {
+		n.rooms.changed(d.Tenant)
+	}
 	return len(anew), nil
 }
 

@@ -23,6 +23,7 @@ func (n *Node) reconcile(ctx context.Context, id string) {
 		return
 	}
 	n.state.note(id, err)
+	n.rooms.changed(id)
 	if err != nil {
 		n.Log.WarnContext(ctx, "a tenant could not be brought to what is told of it", "tenant", id, "error", err,
 			"again_in", again.Round(time.Millisecond))
@@ -98,12 +99,20 @@ func overtaken(err error) bool { return fault.SlugOf(err) == "answer_older" }
 
 // act does on the disk what the assignment asks for, until only a report is left, or nothing.
 func (n *Node) act(ctx context.Context, told placement.Assignment) (left placement.Act, err error) {
+	at := n.state.standing(told.Tenant)
+	// What an earlier process kept may be behind what is on the disk. That matters once something rests on it.
+	if !at.open && placement.Follow(n.settings.Self.Node(), told, at.copy) == placement.Rest {
+		return placement.Rest, nil
+	}
 	if err := n.reread(ctx, told.Tenant); err != nil {
 		return placement.Rest, err
 	}
 	for range maxActs {
 		c := n.state.standing(told.Tenant).copy
 		left = placement.Follow(n.settings.Self.Node(), told, c)
+		if moves, err := n.withoutMoving(ctx, told, left); err != nil || moves != left {
+			return moves, err
+		}
 		if (left == placement.Install || left == placement.ReportCopied) && !provesEmpty(told) {
 			return placement.ReportFailed, nil
 		}
@@ -117,10 +126,27 @@ func (n *Node) act(ctx context.Context, told placement.Assignment) (left placeme
 	return left, nil
 }
 
+// withoutMoving keeps a source from moving data, which this node can not copy: after the fence not one write more comes to
+// what the disk says then (P3).
+func (n *Node) withoutMoving(ctx context.Context, told placement.Assignment, act placement.Act) (placement.Act, error) {
+	const some = 1
+	if told.WithoutMoving(act, some) == act {
+		return act, nil
+	}
+	kept, err := n.Disk.Change(ctx, told.Tenant, func(*engine.Kept) error { return nil })
+	if err != nil {
+		return placement.Rest, err
+	}
+	return told.WithoutMoving(act, kept.Sequence), nil
+}
+
 // change makes one act durable. It is judged again inside the transaction, by what is on the disk by then.
 func (n *Node) change(ctx context.Context, told placement.Assignment, act placement.Act) error {
 	if act == placement.Fence || act == placement.Seal {
 		n.state.fenced(told.Tenant) // nothing begins any more while the fence is on its way to the disk
+	}
+	if act == placement.Seal || act == placement.Install || act == placement.MakeEmpty {
+		n.rooms.shut(told.Tenant, errMoved())
 	}
 	kept, err := n.Disk.Change(ctx, told.Tenant, func(k *engine.Kept) error {
 		if seenOf(told).Below(k.Seen) || placement.Follow(n.settings.Self.Node(), told, k.Copy) != act {
@@ -186,6 +212,7 @@ func (n *Node) collect(ctx context.Context, id string, at standing) error {
 	if !at.copy.Leftover(at.seen.Generation) {
 		return nil
 	}
+	n.rooms.shut(id, errMoved())
 	kept, err := n.Disk.Change(ctx, id, func(k *engine.Kept) error {
 		if k.Copy.Leftover(k.Generation) {
 			k.Copy, k.Sequence = placement.Copy{}, 0
@@ -258,16 +285,20 @@ func (n *Node) say(ctx context.Context, told placement.Assignment, act placement
 	case placement.ReportCopied:
 		return to.Copied(ctx, id, generation, manifestOf(told))
 	case placement.ReportDrained:
+		n.rooms.shut(told.Tenant, errMoved())
 		return to.Drained(ctx, id, generation)
 	case placement.ReportFailed:
-		return to.Failed(ctx, id, generation, told.Migration.Phase.String(), reason(told))
+		return to.Failed(ctx, id, generation, told.Migration.Phase.String(), reason(told, n.state.standing(told.Tenant).copy))
 	}
 	return nil
 }
 
-func reason(told placement.Assignment) string {
-	if told.Role == placement.RoleTarget {
+func reason(told placement.Assignment, c placement.Copy) string {
+	switch {
+	case told.Role == placement.RoleTarget:
 		return "the manifest names data that this node has no way to fetch"
+	case c.Present && c.Stamp == told.Generation:
+		return "this node can not copy a tenant's data yet"
 	}
 	return "this node has no copy of the generation that is to move"
 }

@@ -49,6 +49,3 @@ func (alone) verify(string) (tokens.DeviceToken, error) {
 }
 
 func (alone) locate(context.Context, string, *int64) (Where, error) { return Where{Here: true}, nil }
-
-// refused counts a refusal by its slug, and returns it.
-func (n *Node) refused(err error) error { return err }

@@ -39,6 +39,7 @@ func (n *Node) snapshot(ctx context.Context, id string, generation int64) error 
 		n.news.tell()
 	}
 	n.fence.rouse()
+	n.rooms.changed(in.Tenant)
 	return nil
 }
 
@@ -71,7 +72,7 @@ func (s *state) accept(n *Node, in authority.Snapshot, sent time.Duration) (firs
 		AskedAt: sent,
 	}
 	older := fault.New(fault.Conflict, "answer_older", "the answer is older than what is held")
-	if t == nil || t.told == nil || seen.Below(t.seen) || !s.watch.Trusts(sent) {
+	if t == nil || t.told == nil || !t.open || seen.Below(t.seen) || !s.watch.Trusts(sent) {
 		return false, older
 	}
 	later := next
@@ -81,7 +82,7 @@ func (s *state) accept(n *Node, in authority.Snapshot, sent time.Duration) (firs
 	}
 	view := t.view
 	if view == nil {
-		view = n.newView(t.seen)
+		view = n.newView(t)
 	}
 	if err := view.Install(in.Snapshot, sent); err != nil {
 		return false, err
@@ -101,4 +102,5 @@ func (n *Node) unheld(id string) {
 	}
 	n.state.mu.Unlock()
 	n.fence.rouse()
+	n.rooms.changed(id)
 }

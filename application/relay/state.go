@@ -42,13 +42,21 @@ type tenant struct {
 	told     *placement.Assignment // nil where the node has no part in it
 	seen     engine.Seen
 	held     placement.Held
+	open     bool // devices use it, or did a moment ago: it is kept up to date (A4)
 	view     *authorization.View
+	known    mark
 	copy     placement.Copy // as it is on the disk
 	fencing  bool           // its fence is on the way to the disk
-	doubtful bool           // a change of the copy failed, and may be on the disk all the same
+	doubtful bool           // the copy may be another on the disk: a change of it failed, or an earlier process made one
 	refresh  time.Duration  // when the snapshot is to be taken anew
 	stale    bool           // it is to be taken anew at once
 	failed   error          // what went wrong last; for people
+}
+
+// mark is what is remembered of an authorization that is not held any more: nothing lower is accepted (A3).
+type mark struct {
+	revision int64
+	buried   authorization.Buried
 }
 
 func newState(s Settings, c clock.Clock) *state {
@@ -92,8 +100,11 @@ func (s *state) judge(id string, u use, now placement.Clocks) (generation int64,
 		return 0, err
 	}
 	t := s.tenants[id]
-	if t == nil || t.told == nil {
+	switch {
+	case t == nil || t.told == nil:
 		return 0, fault.New(fault.Unavailable, "not_holder", "the tenant does not concern this node")
+	case !t.open && t.holds(s.settings.Self.Node()):
+		return 0, fault.New(fault.Unavailable, "engine_closed", "the tenant is not open here")
 	}
 	switch err := u.check(s.warrant(t), now.Elapsed); {
 	case err != nil:
@@ -137,7 +148,22 @@ func (s *state) tenantOf(id string) *tenant {
 // forget lets go of what a tenant was held by. The caller holds the lock.
 func (t *tenant) forget() {
 	t.held = placement.Held{Generation: t.seen.Generation, Version: t.seen.Version}
+	if t.view != nil {
+		t.known = mark{t.view.Position().Revision, t.view.Buried()}
+	}
 	t.view, t.stale = nil, true
+}
+
+// bury remembers that a principal was revoked, before anything that is told says so. The caller holds the lock.
+func (t *tenant) bury(principal string, revision int64) {
+	if t.view != nil {
+		t.view.Bury(principal, revision)
+		return
+	}
+	if t.known.buried == nil {
+		t.known.buried = authorization.Buried{}
+	}
+	t.known.buried[principal] = max(revision, t.known.buried[principal])
 }
 
 // distrust ends the lease and the trust in every snapshot, and in every answer that was asked for before now. The caller

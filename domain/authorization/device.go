@@ -20,23 +20,43 @@ func (v *View) Fresh(now time.Duration) error {
 	return nil
 }
 
-// Admits says whether a principal may use the tenant at the monotonic instant now. It is asked before a message is
-// taken, and again after its commit and before it is acknowledged.
-// Faults: as of Fresh; Forbidden tenant_suspended, tenant_closed, principal_unknown (it may be newer than the view),
-// principal_revoked.
-func (v *View) Admits(principal string, now time.Duration) error {
+// Open says whether anybody may use the tenant at the monotonic instant now.
+// Faults: as of Fresh; Forbidden tenant_suspended, tenant_closed.
+func (v *View) Open(now time.Duration) error {
 	if err := v.Fresh(now); err != nil {
 		return err
 	}
 	if v.status != TenantActive {
 		return errNotActive(v.status)
 	}
+	return nil
+}
+
+// Admits says whether a principal may use the tenant at the monotonic instant now. It is asked before a message is
+// taken, and again after its commit and before it is acknowledged.
+// Faults: as of Open; Forbidden principal_unknown (it may be newer than the view), principal_revoked.
+func (v *View) Admits(principal string, now time.Duration) error {
+	if err := v.Open(now); err != nil {
+		return err
+	}
 	p, known := v.principals[principal]
+	_, buried := v.buried[principal]
 	switch {
+	case buried, known && p.Status != Active:
+		return fault.New(fault.Forbidden, "principal_revoked", "the device is revoked").Curable("pair the device anew")
 	case !known:
 		return fault.New(fault.Forbidden, "principal_unknown", "the tenant has no such device")
-	case p.Status != Active:
-		return fault.New(fault.Forbidden, "principal_revoked", "the device is revoked").Curable("pair the device anew")
+	}
+	return nil
+}
+
+// Owns says whether a principal is an owner that may use the tenant. Faults: as of Admits; Forbidden revoke_not_allowed.
+func (v *View) Owns(principal string, now time.Duration) error {
+	if err := v.Admits(principal, now); err != nil {
+		return err
+	}
+	if v.principals[principal].Role != Owner {
+		return fault.New(fault.Forbidden, "revoke_not_allowed", "only an active owner revokes a device")
 	}
 	return nil
 }

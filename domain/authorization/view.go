@@ -1,6 +1,7 @@
 package authorization
 
 import (
+	"maps"
 	"time"
 
 	"berth/domain/fault"
@@ -25,8 +26,13 @@ type ViewConfig struct {
 	Tenant string
 	Region string        // of the node: the audience that device tokens must name (A7)
 	Bound  time.Duration // from this age on everyone is denied (A6)
-	Mark   Position      // what the node remembers to have seen before it started; may be zero
+	Mark   Position      // what the node remembers to have seen before; may be zero
+	Buried Buried        // revocations that the node remembers; it may be nil
 }
+
+// Buried are revocations that a node knows to be committed before any snapshot or delta told it so: by principal, the
+// revision that carries each.
+type Buried map[string]int64
 
 // View is what a node holds of a tenant's authorization, and decides by. It starts by denying everyone. Instants are
 // readings of one monotonic clock that runs on while the machine is suspended. It is not safe for concurrent use.
@@ -40,10 +46,33 @@ type View struct {
 	principals map[string]PrincipalView
 	handles    map[Digest]HandleView
 	routes     map[string]struct{}
+	buried     Buried
 }
 
 // NewView makes a view that holds nothing yet.
-func NewView(c ViewConfig) *View { return &View{config: c, position: c.Mark} }
+func NewView(c ViewConfig) *View {
+	return &View{config: c, position: c.Mark, buried: maps.Clone(c.Buried)}
+}
+
+// Bury denies a principal from now on, since a revocation at the revision given is known to be committed (A5). What is
+// told later of that revision takes its place.
+func (v *View) Bury(principal string, revision int64) {
+	if v.held && revision <= v.position.Revision {
+		return
+	}
+	if v.buried == nil {
+		v.buried = Buried{}
+	}
+	v.buried[principal] = max(revision, v.buried[principal])
+}
+
+// Buried are those revocations that nothing that was told reaches yet.
+func (v *View) Buried() Buried { return maps.Clone(v.buried) }
+
+// dig forgets the revocations that what is held says by itself.
+func (v *View) dig() {
+	maps.DeleteFunc(v.buried, func(_ string, revision int64) bool { return revision <= v.position.Revision })
+}
 
 // Position is how far the view goes; the next delta is asked from its revision.
 func (v *View) Position() Position { return v.position }
@@ -75,6 +104,7 @@ func (v *View) Install(s Snapshot, sentAt time.Duration) error {
 	v.held, v.position, v.sentAt = true, next, sentAt
 	v.status, v.writable = s.Status, s.Writable
 	v.fill(s)
+	v.dig()
 	return nil
 }
 
@@ -116,6 +146,7 @@ func (v *View) Apply(d Delta, sentAt time.Duration) error {
 	}
 	v.position.Revision = d.To
 	v.sentAt = max(v.sentAt, sentAt)
+	v.dig()
 	return nil
 }
 

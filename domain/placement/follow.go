@@ -112,6 +112,15 @@ func (h Held) install(c Copy, migration string) Act {
 	return ReportCopied
 }
 
+// WithoutMoving is the act in the place of one that leads to a migration of data, on a node which can not copy any: of a
+// copy whose last committed sequence is the one given. A copy that is empty moves by its manifest alone.
+func (a Assignment) WithoutMoving(act Act, sequence int64) Act {
+	if a.Role == RoleSource && sequence > 0 && (act == ReportPrepared || act == Fence || act == ReportQuiesced) {
+		return ReportFailed
+	}
+	return act
+}
+
 // Done is the copy after an act of this assignment; one that only reports leaves it as it is.
 func (a Assignment) Done(act Act, c Copy) Copy {
 	switch act { //nolint:exhaustive // the others change nothing

@@ -1,9 +1,12 @@
 package sqliteengine
 
-// schemaVersion is the one that this program reads and writes.
-const schemaVersion = 1
+// schemaVersion is the one of node.db that this program reads and writes; it takes one of firstVersion to it.
+const (
+	firstVersion  = 1
+	schemaVersion = 2
+)
 
-// schema makes node.db. What is kept of a tenant is one row: what was seen, the copy and its fence change together.
+// schema makes node.db. What it says of a copy mirrors the copy's own row where there is one.
 const schema = `
 CREATE TABLE node (
 	one        INTEGER PRIMARY KEY CHECK (one = 1),
@@ -23,7 +26,7 @@ CREATE TABLE tenants (
 	sequence      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 0x42455254;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 `
 
 const applicationID = 0x42455254 // "BERT"
@@ -34,11 +37,8 @@ const selectAll = `SELECT ` + columns + ` FROM tenants ORDER BY tenant`
 
 const selectOne = `SELECT ` + columns + ` FROM tenants WHERE tenant = ?`
 
-// upsert replaces a row as a whole.
-const upsert = `INSERT INTO tenants (` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (tenant) DO UPDATE SET
-	generation = excluded.generation, version = excluded.version, present = excluded.present, stamp = excluded.stamp,
-	fenced = excluded.fenced, fence_version = excluded.fence_version, migration = excluded.migration, sequence = excluded.sequence`
+const mirror = `UPDATE tenants SET present = ?, stamp = ?, fenced = ?, fence_version = ?, migration = ?, sequence = ?
+WHERE tenant = ? RETURNING ` + columns
 
 const raise = `INSERT INTO tenants (` + columns + `) VALUES (?, ?, ?, 0, 0, 0, 0, '', 0)
 ON CONFLICT (tenant) DO UPDATE SET generation = excluded.generation, version = excluded.version

@@ -1,10 +1,10 @@
-// Package sqliteengine keeps what a node knows of its tenants in node.db, a SQLite file of its own.
 package sqliteengine
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,15 +12,16 @@ import (
 	"berth/ports/engine"
 )
 
-// Store is an engine.Tenants in a file. Use Open, and Close when done.
-type Store struct{ db *sql.DB }
+// nodeDB is node.db: what is known of tenants, and a mirror of what each one's copy said last.
+type nodeDB struct {
+	db    *sql.DB
+	older bool // it is of version 1, in which copies had no directories
+}
 
-var _ engine.Tenants = (*Store)(nil)
-
-// Open opens the file, making it (0600) where it is not there, in a directory that is. One connection is enough for a
+// openNode opens the file, making it (0600) where it is not there, in a directory that is. One connection is enough for a
 // node, and what one call changes every later one sees.
 // Faults: Unavailable engine_unavailable; Internal engine_damaged, also of another program's file, or a later one's.
-func Open(ctx context.Context, path string) (*Store, error) {
+func openNode(ctx context.Context, path string) (*nodeDB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, engine.Away(err)
@@ -38,7 +39,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, engine.Failed(err)
 	}
 	db.SetMaxOpenConns(1)
-	s := &Store{db}
+	s := &nodeDB{db: db}
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -65,7 +66,7 @@ func touch(path string) error {
 }
 
 // prepare makes the schema in an empty file, and refuses any other than its own.
-func (s *Store) prepare(ctx context.Context) error {
+func (s *nodeDB) prepare(ctx context.Context) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		var application, version int64
 		if err := tx.QueryRowContext(ctx, "PRAGMA application_id").Scan(&application); err != nil {
@@ -76,6 +77,9 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 		switch {
 		case application == applicationID && version == schemaVersion:
+			return nil
+		case application == applicationID && version == firstVersion:
+			s.older = true
 			return nil
 		case application == applicationID && version > schemaVersion:
 			return engine.Damaged("node.db, which a later version of this program wrote,", nil)
@@ -93,10 +97,10 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // Close lets go of the file.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *nodeDB) Close() error { return s.db.Close() }
 
 // within runs fn in one transaction, of which nothing is kept where it or its commit fails.
-func (s *Store) within(ctx context.Context, fn func(*sql.Tx) error) (err error) {
+func (s *nodeDB) within(ctx context.Context, fn func(*sql.Tx) error) (err error) {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return classify(ctx, err)
@@ -109,7 +113,7 @@ func (s *Store) within(ctx context.Context, fn func(*sql.Tx) error) (err error) 
 }
 
 // StorageID returns the name of the storage, and gives it one where it has none.
-func (s *Store) StorageID(ctx context.Context, fresh func() string) (id string, err error) {
+func (s *nodeDB) StorageID(ctx context.Context, fresh func() string) (id string, err error) {
 	err = s.within(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT storage_id FROM node").Scan(&id)
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -126,7 +130,7 @@ func (s *Store) StorageID(ctx context.Context, fresh func() string) (id string, 
 }
 
 // Home returns where the storage was used last.
-func (s *Store) Home(ctx context.Context) (h engine.Home, err error) {
+func (s *nodeDB) Home(ctx context.Context) (h engine.Home, err error) {
 	err = s.db.QueryRowContext(ctx, "SELECT place, generation FROM node").Scan(&h.Place, &h.Generation)
 	if errors.Is(err, sql.ErrNoRows) {
 		return engine.Home{}, nil
@@ -135,7 +139,7 @@ func (s *Store) Home(ctx context.Context) (h engine.Home, err error) {
 }
 
 // Settle remembers where the storage is used, which has a name by then.
-func (s *Store) Settle(ctx context.Context, h engine.Home) error {
+func (s *nodeDB) Settle(ctx context.Context, h engine.Home) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE node SET place = ?, generation = ?", h.Place, h.Generation)
 		return err
@@ -143,7 +147,7 @@ func (s *Store) Settle(ctx context.Context, h engine.Home) error {
 }
 
 // All calls each with every tenant.
-func (s *Store) All(ctx context.Context, each func(engine.Kept) error) error {
+func (s *nodeDB) All(ctx context.Context, each func(engine.Kept) error) error {
 	all, err := s.all(ctx)
 	if err != nil {
 		return err
@@ -157,7 +161,7 @@ func (s *Store) All(ctx context.Context, each func(engine.Kept) error) error {
 }
 
 // all reads everything before anybody looks at it, who may ask for more.
-func (s *Store) all(ctx context.Context) (out []engine.Kept, err error) {
+func (s *nodeDB) all(ctx context.Context) (out []engine.Kept, err error) {
 	rows, err := s.db.QueryContext(ctx, selectAll)
 	if err != nil {
 		return nil, classify(ctx, err)
@@ -180,7 +184,7 @@ func scan(row func(...any) error) (k engine.Kept, err error) {
 }
 
 // Saw raises what is remembered of tenants.
-func (s *Store) Saw(ctx context.Context, seen []engine.Seen) error {
+func (s *nodeDB) Saw(ctx context.Context, seen []engine.Seen) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		statement, err := tx.PrepareContext(ctx, raise)
 		if err != nil {
@@ -196,32 +200,38 @@ func (s *Store) Saw(ctx context.Context, seen []engine.Seen) error {
 	})
 }
 
-// Change changes one tenant.
-func (s *Store) Change(ctx context.Context, tenant string, change func(*engine.Kept) error) (k engine.Kept, err error) {
-	var own error
+// get returns what is kept of a tenant; known is false where nothing is.
+func (s *nodeDB) get(ctx context.Context, tenant string) (k engine.Kept, known bool, err error) {
+	k, err = scan(s.db.QueryRowContext(ctx, selectOne, tenant).Scan)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return engine.Kept{Seen: engine.Seen{Tenant: tenant}}, false, nil
+	case err != nil:
+		return engine.Kept{}, false, classify(ctx, err)
+	}
+	return k, true, nil
+}
+
+// put keeps a tenant, but for what was seen of it, which it only raises, and returns it as it is kept then.
+func (s *nodeDB) put(ctx context.Context, k engine.Kept) (kept engine.Kept, err error) {
 	err = s.within(ctx, func(tx *sql.Tx) error {
-		k, err = scan(tx.QueryRowContext(ctx, selectOne, tenant).Scan)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if _, err := tx.ExecContext(ctx, raise, k.Tenant, k.Generation, k.Version); err != nil {
 			return err
 		}
-		k.Tenant = tenant
-		seen := k.Seen
-		if own = change(&k); own != nil {
-			return own
-		}
-		if k.Tenant = tenant; k.Below(seen) {
-			k.Seen = seen
-		}
 		c := k.Copy
-		_, err := tx.ExecContext(ctx, upsert, tenant, k.Generation, k.Version, c.Present, c.Stamp, c.Fenced, c.FenceVersion,
-			c.Migration, k.Sequence)
+		row := tx.QueryRowContext(ctx, mirror, c.Present, c.Stamp, c.Fenced, c.FenceVersion, c.Migration, k.Sequence, k.Tenant)
+		kept, err = scan(row.Scan)
 		return err
 	})
-	switch {
-	case own != nil:
-		return engine.Kept{}, own
-	case err != nil:
+	if err != nil {
 		return engine.Kept{}, err
 	}
-	return k, nil
+	return kept, nil
+}
+
+// upgraded marks the file as one whose copies have their directories.
+func (s *nodeDB) upgraded(ctx context.Context) error {
+	_, err := s.db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+	s.older = err != nil
+	return classify(ctx, err)
 }

@@ -1,0 +1,119 @@
+package connect
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"berth/application/relay"
+	"berth/domain/fault"
+)
+
+// transfers are the attachments that are on their way.
+type transfers struct {
+	limits *Limits
+
+	mu      sync.Mutex
+	running map[*transfer]struct{}
+	devices map[deviceKey]int
+}
+
+// transfer is one.
+type transfer struct {
+	all    *transfers
+	device deviceKey
+	cancel context.CancelFunc
+	rc     *http.ResponseController
+}
+
+func newTransfers(l *Limits) *transfers {
+	return &transfers{limits: l, running: map[*transfer]struct{}{}, devices: map[deviceKey]int{}}
+}
+
+// begin counts a transfer; its context ends when it is cut. Fault: Exhausted too_many_transfers.
+func (t *transfers) begin(ctx context.Context, d relay.Device, w http.ResponseWriter) (context.Context, *transfer, error) {
+	key := deviceKey{d.Tenant, d.Principal}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.running) >= t.limits.Transfers || t.devices[key] >= t.limits.TransfersPerDevice {
+		return ctx, nil, fault.New(fault.Exhausted, "too_many_transfers", "too many attachments are on their way").
+			Curable("wait until one of them is through")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	x := &transfer{t, key, cancel, http.NewResponseController(w)}
+	t.running[x] = struct{}{}
+	t.devices[key]++
+	return ctx, x, nil
+}
+
+func (x *transfer) end() {
+	x.cancel()
+	x.all.mu.Lock()
+	defer x.all.mu.Unlock()
+	delete(x.all.running, x)
+	if x.all.devices[x.device]--; x.all.devices[x.device] == 0 {
+		delete(x.all.devices, x.device)
+	}
+}
+
+func (t *transfers) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.running)
+}
+
+// cut ends all transfers where they are.
+func (t *transfers) cut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for x := range t.running {
+		x.cancel()
+		_ = x.rc.SetReadDeadline(time.Now()) // what has no deadline has no connection
+		_ = x.rc.SetWriteDeadline(time.Now())
+	}
+}
+
+// upload reads a body that must go on moving, and be through in a time that depends on its size.
+type upload struct {
+	io.Reader
+	x     *transfer
+	ctx   context.Context //nolint:containedctx // of the request whose body this is
+	until time.Time
+}
+
+func (x *transfer) upload(ctx context.Context, body io.Reader, length int64) *upload {
+	l := x.all.limits
+	whole := time.Duration(float64(length) / float64(l.UploadLeast) * float64(time.Second))
+	return &upload{body, x, ctx, time.Now().Add(l.TransferStall + whole)}
+}
+
+// Read is io.Reader's.
+func (u *upload) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	by := time.Now().Add(u.x.all.limits.TransferStall)
+	if by.After(u.until) {
+		by = u.until
+	}
+	_ = u.x.rc.SetReadDeadline(by) // a dead connection says so below
+	return u.Reader.Read(p)
+}
+
+// download is an answer that must go on moving.
+type download struct {
+	http.ResponseWriter
+	x   *transfer
+	ctx context.Context //nolint:containedctx // of the request that is answered
+}
+
+// Write is io.Writer's.
+func (d *download) Write(p []byte) (int, error) {
+	if err := d.ctx.Err(); err != nil {
+		return 0, err
+	}
+	_ = d.x.rc.SetWriteDeadline(time.Now().Add(d.x.all.limits.TransferStall)) // as above
+	return d.ResponseWriter.Write(p)
+}
