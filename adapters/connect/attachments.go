@@ -14,7 +14,6 @@ import (
 	"berth/adapters/contract"
 	"berth/application/relay"
 	"berth/domain/fault"
-	"berth/ports/engine"
 )
 
 const (
@@ -182,11 +181,11 @@ func (e *exchange) uploadFailed(err error) error {
 
 // part reads which part of an attachment a request brings. Faults: Invalid length_required, media_type_unsupported,
 // content_range_malformed, content_range_differs, attachment_too_large.
-func (e *exchange) part() (engine.Part, error) {
+func (e *exchange) part() (relay.Upload, error) {
 	bad := func(status int, slug, detail string) error {
 		return withStatus(status, fault.New(fault.Invalid, slug, "%s", detail))
 	}
-	p := engine.Part{Digest: e.digest, Length: e.r.ContentLength, Size: e.r.ContentLength}
+	p := relay.Upload{Digest: e.digest, Length: e.r.ContentLength, Size: e.r.ContentLength}
 	ranges := e.r.Header["Content-Range"]
 	switch {
 	case e.r.ContentLength < 0:
@@ -212,7 +211,7 @@ func (e *exchange) part() (engine.Part, error) {
 }
 
 // readRange reads a Content-Range (RFC 9110 §14.4) of which all is known.
-func readRange(value string, p *engine.Part) (last int64, ok bool) {
+func readRange(value string, p *relay.Upload) (last int64, ok bool) {
 	rest, unit := strings.CutPrefix(value, "bytes ")
 	span, size, sized := strings.Cut(rest, "/")
 	from, to, spans := strings.Cut(span, "-")

@@ -68,20 +68,26 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request, d relay.Device)
 	if f, ok := contract.ForwardedIn(r.Context()); ok {
 		believed = &f.Generation
 	}
+	where, err := h.plane.Locate(r.Context(), d.Tenant, believed)
 	const attempts = 2 // a stale route is refreshed, not retried blindly (R3)
 	for range attempts {
-		where, failed := h.plane.Locate(r.Context(), d.Tenant, believed)
 		switch {
-		case failed != nil:
-			return false, failed
+		case err != nil:
+			return false, err
 		case where.Here:
 			return true, nil
 		case believed != nil:
 			return false, fault.New(fault.Conflict, "not_holder", "this node does not serve the tenant, and passes nothing on twice")
 		}
-		if err = h.pass(w, r, where.To); err == nil {
+		refused := h.pass(w, r, where.To)
+		if refused == nil {
 			return false, nil
 		}
+		h.o.Log.Debug("a peer did not take a request", "tenant", d.Tenant, "peer", where.To.Node, "error", refused)
+		where, err = h.plane.Relocate(r.Context(), where.To)
+	}
+	if err == nil {
+		err = fault.New(fault.Unavailable, "route_refused", "no node takes the tenant's requests just now").After(time.Second)
 	}
 	return false, err
 }

@@ -18,18 +18,14 @@ type Plane interface {
 	Authenticate(token string) (relay.Device, error)
 	// Locate says who serves a tenant (R3). forwarded is the generation that a peer believes, where the request came from
 	// one; such a request is served here or refused.
-	Locate(ctx context.Context, tenant string, forwarded *int64) (Where, error)
+	Locate(ctx context.Context, tenant string, forwarded *int64) (relay.Where, error)
+	// Relocate is Locate after the peer that a route led to did not take the request (R3).
+	Relocate(ctx context.Context, refused authority.Route) (relay.Where, error)
 	// Enter opens a session. Faults are those of the tenant's and the device's standing, and Exhausted where there is too
 	// much open.
 	Enter(ctx context.Context, d relay.Device, l relay.Line) (Session, error)
 	// Files opens a device's way to its tenant's attachments.
 	Files(ctx context.Context, d relay.Device) (Files, error)
-}
-
-// Where is who serves a tenant.
-type Where struct {
-	Here bool
-	To   authority.Route // where it is not here
 }
 
 // Session is a device's session. Its methods are safe for concurrent use.
@@ -41,9 +37,9 @@ type Session interface {
 // Stream is what a session does with its tenant's routes.
 type Stream interface {
 	// Publish calls done once, on any goroutine, with the sequence once the message is durable; done returns at once.
-	Publish(p Publish, done func(seq int64, err error))
+	Publish(p relay.Publish, done func(seq int64, err error))
 	// Subscribe has messages after a sequence come from Take. Fault: Invalid after_beyond_end.
-	Subscribe(ctx context.Context, handle string, after int64) (Subscribed, error)
+	Subscribe(ctx context.Context, handle string, after int64) (relay.Subscribed, error)
 	Unsubscribe(handle string) (route string, err error)
 	// Take returns the next messages of all subscriptions, about so many bytes of them and one at least where there is any;
 	// and whether there is more. Line.Wake says when there is something again.
@@ -60,19 +56,6 @@ type Account interface {
 	Leave()
 }
 
-// Publish is what a device publishes.
-type Publish struct {
-	Handle string
-	ID     string
-	Body   []byte // JSON text
-}
-
-// Subscribed is what a device subscribed to.
-type Subscribed struct {
-	Route string
-	Head  int64 // the sequence of the last message that there is
-}
-
 // Files are a tenant's attachments, for one device. Its methods ask the gate each time.
 type Files interface {
 	// Stat says how large an attachment is. Fault: NotFound attachment_missing.
@@ -81,8 +64,8 @@ type Files interface {
 	Content(ctx context.Context, digest [32]byte) (io.ReadSeekCloser, error)
 	// Uploaded says how much there is of an upload of this device's that is not whole.
 	Uploaded(ctx context.Context, digest [32]byte) (int64, error)
-	// Upload takes a part, as engine.Attachments has it; generation and principal of the part are the node's to say.
-	Upload(ctx context.Context, p engine.Part, from io.Reader) (whole bool, err error)
+	// Upload takes a part, as engine.Attachments has it.
+	Upload(ctx context.Context, u relay.Upload, from io.Reader) (whole bool, err error)
 	// Close lets go of the tenant.
 	Close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"berth/adapters/contract"
+	"berth/application/relay"
 )
 
 // serve does what a frame asks for. It returns once the next frame may be read, which of a publish is at once.
@@ -38,7 +39,7 @@ func (c *conn) publish(r request) {
 	c.mu.Lock()
 	c.busy++
 	c.mu.Unlock()
-	c.session.Publish(Publish{Handle: r.handle, ID: r.id, Body: r.body}, func(seq int64, err error) {
+	c.session.Publish(relay.Publish{Handle: r.handle, ID: r.id, Body: r.body}, func(seq int64, err error) {
 		r.body = nil
 		c.published(r, seq, err)
 	})

@@ -93,7 +93,7 @@ func (c *Client) run(ctx context.Context) {
 			c.notify(Event{Err: err})
 			return
 		}
-		pause := pauseAfter(err, failures)
+		pause := pauseAfter(err, failures, c.o.longest())
 		failures++
 		c.notify(Event{Err: err, Retry: pause})
 		if !sleep(ctx, pause) {
@@ -120,16 +120,23 @@ func final(err error) bool {
 
 // pauseAfter is how long to wait. The origin's own word on it was drawn for this device, and counts as it is; that of an
 // answer is in whole seconds and the same for everybody, and is spread.
-func pauseAfter(err error, failures int) time.Duration {
+func pauseAfter(err error, failures int, longest time.Duration) time.Duration {
 	if g, ok := errors.AsType[*Goaway](err); ok && failures == 0 {
 		return g.RetryAfter
 	}
-	limit := min(firstPause<<min(failures, 10), longestPause)
+	limit := min(firstPause<<min(failures, 10), longest)
 	pause := time.Duration(rand.Int64N(int64(limit))) + 1 //nolint:gosec // it spreads load, and is no secret
 	if f, ok := fault.As(err); ok && f.RetryAfter > 0 {
-		return min(f.RetryAfter, longestPause) + pause
+		return min(f.RetryAfter, longest) + pause
 	}
 	return pause
+}
+
+func (o Options) longest() time.Duration {
+	if o.Pause > 0 {
+		return o.Pause
+	}
+	return longestPause
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -81,7 +81,7 @@ func (f *Files) again(ctx context.Context, err error, failures int) error {
 		return err
 	case err == nil || slug == "upload_offset" && failures == 0:
 		return nil
-	case !sleep(ctx, pauseAfter(err, failures)):
+	case !sleep(ctx, pauseAfter(err, failures, f.o.longest())):
 		return fault.New(fault.Unavailable, "request_ended", "the request ended first").Because(errors.Join(context.Cause(ctx), err))
 	}
 	return nil

@@ -20,6 +20,8 @@ type Options struct {
 	TLS    *tls.Config // nil for the system's roots
 	// Dial reaches the origin some other way than by its name; nil for the usual one.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Pause is the longest between two attempts that fail; 0 for 15 s.
+	Pause time.Duration
 	// Notify is told what becomes of the connection, on the goroutine that reads; nil for nobody.
 	Notify func(Event)
 }

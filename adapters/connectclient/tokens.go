@@ -28,6 +28,9 @@ type Tokens struct {
 // NewTokens has no token yet.
 func NewTokens(d *Device, from Issuing) *Tokens { return &Tokens{device: d, from: from, now: time.Now} }
 
+// At has it go by another clock than this machine's.
+func (t *Tokens) At(now func() time.Time) *Tokens { t.now = now; return t }
+
 // Token is a token with a quarter of its life left at least. Faults: those of the API.
 func (t *Tokens) Token(ctx context.Context) (contract.AccessToken, error) {
 	t.mu.Lock()

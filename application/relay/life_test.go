@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"berth/application/relay"
+	"berth/domain/authorization"
 	"berth/domain/fault"
 	"berth/domain/placement"
 	"berth/ports/authority"
@@ -160,11 +162,15 @@ func TestDiskAway(t *testing.T) {
 		r.disk.Break(errBroken)
 		r.control.AddTenant("t1", "n0")
 		pass(10 * time.Second)
-		if _, err := r.node.Gate().Write("t1"); err == nil {
-			t.Fatal("it writes what it could not remember to have been told")
+		p := phoneOf(r.control.Pair("t1", authorization.Owner))
+		if err := p.enter(r.t.Context(), r.node); err == nil {
+			t.Fatal("it serves what it could not remember to have been told")
 		}
 		r.disk.Break(nil)
-		r.within(10*time.Second, "it goes on", func() bool { _, err := r.node.Gate().Write("t1"); return err == nil })
+		r.within(10*time.Second, "it goes on", func() bool { return p.enter(r.t.Context(), r.node) == nil })
+		if _, err := r.node.Gate().Write("t1"); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 
@@ -205,11 +211,12 @@ func TestChangesArrive(t *testing.T) {
 	}
 }
 
-// Thousands of tenants are served by batches of bounded polls and by a bounded number of hands.
+// Thousands of open tenants are served by batches of bounded polls and by a bounded number of hands.
 func TestThousandsOfTenants(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		const many = 2100 // more than one poll takes
+		r.tune = func(s *relay.Settings) { s.MaxEngines = many + 1 }
 		for i := range many {
 			r.control.AddTenant(fmt.Sprintf("m%d", i), "n0")
 		}
@@ -228,6 +235,10 @@ func TestThousandsOfTenants(t *testing.T) {
 		})
 		before := runtime.NumGoroutine()
 		r.start()
+		r.within(5*time.Second, "the tenants are known", func() bool { return len(r.node.Tenants()) == many+1 })
+		for i := range many {
+			go func() { _ = phoneOf(r.control.Pair(fmt.Sprintf("m%d", i), authorization.Owner)).enter(r.t.Context(), r.node) }()
+		}
 		all := func() (n int) {
 			for _, s := range r.node.Tenants() {
 				if s.Write == nil {

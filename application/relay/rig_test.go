@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"berth/application/relay"
+	"berth/domain/authorization"
 	"berth/domain/fault"
 	"berth/ports/authority/authoritytest"
 	"berth/ports/engine"
@@ -43,6 +44,10 @@ type rig struct {
 	calls map[string]int
 	token string
 	place string
+
+	visitor authoritytest.Paired // uses t0
+	empty   bool                 // nobody does
+	tune    func(*relay.Settings)
 }
 
 // bubble runs a test in virtual time, on a node that has a join token and the tenant t0, and does not run yet.
@@ -54,6 +59,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 		r.control.AddNode("n0", 10_000)
 		r.control.AddNode("n1", 10_000)
 		r.control.AddTenant("t0", "n0")
+		r.visitor = r.control.Pair("t0", authorization.Owner)
 		r.token = r.control.JoinToken("n0", time.Hour)
 		defer func() {
 			if r.node != nil {
@@ -70,10 +76,15 @@ func (r *rig) start() {
 	r.t.Helper()
 	r.boots++
 	r.client = &authoritytest.Client{Control: r.control, Node: "n0", Way: r.way}
-	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
+	settings := relay.DefaultSettings(authoritytest.SPIFFEID("n0"))
+	if r.tune != nil {
+		r.tune(&settings)
+	}
+	r.disk.Restart()
+	n, err := relay.New(settings, relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
 		Authority: authorityOf(r.client),
-		Disk:      brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
+		Disk:      brittle{r.disk, r}, Engines: r.disk, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -82,7 +93,14 @@ func (r *rig) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	r.node, r.stop, r.ended = n, stop, ended
-	go func() { ended <- n.Run(ctx) }()
+	visits, gone := context.WithCancel(ctx)
+	go func() {
+		defer gone()
+		ended <- n.Run(ctx)
+	}()
+	if !r.empty {
+		go r.visit(visits, n)
+	}
 }
 
 func (r *rig) end() error {

@@ -91,9 +91,10 @@ func (s *Site) BoxedIngress() *lab.Container {
 }
 
 // BoxedRelay defines a node that runs in a container of the image that is shipped, behind an ingress in another one. It
-// has no wire: its container is cut off.
-func (s *Site) BoxedRelay(id, region string, ingress *lab.Container) (r *Relay, container func() *lab.Container) {
+// has no wire: its container is cut off. It is on the networks that are given, or on the one that all share.
+func (s *Site) BoxedRelay(id, region string, ingress *lab.Container, networks ...string) (r *Relay, container func() *lab.Container) {
 	s.tb.Helper()
+	name := "lab-" + id
 	_, err := s.Operator().CreateNode(s.tb.Context(), contract.NewNode{
 		ID: id, Region: region, Capacity: contract.Capacity{Tenants: 1000, Bytes: 1 << 40},
 	})
@@ -110,7 +111,10 @@ func (s *Site) BoxedRelay(id, region string, ingress *lab.Container) (r *Relay, 
 		"ENROLL_URL": fmt.Sprintf("https://%s.%s:%d", enroll, TrustDomain, enrollPort), "CA_FILE": mounted + "/tls.crt",
 		"METRICS_LISTEN": fmt.Sprintf("0.0.0.0:%d", metricsPort), "TLS_CERT_FILE": mounted + "/tls.crt",
 		"TLS_KEY_FILE": mounted + "/tls.key", "STOP_GRACE": "2s",
-	}, nil), metricsPort)}
+		"LISTEN": fmt.Sprintf("0.0.0.0:%d", devicesPort), "PEER_LISTEN": fmt.Sprintf("0.0.0.0:%d", peerPort),
+		"ADVERTISE": fmt.Sprintf("%s.%s:%d", name, TrustDomain, peerPort),
+	}, nil), metricsPort, devicesPort)}
+	b.spec.Name, b.spec.Networks = name, networks
 	b.begun = func(c *lab.Container) { r.Metrics = "https://" + c.Address(metricsPort) }
 	r.process = b
 	return r, func() *lab.Container { return b.container }

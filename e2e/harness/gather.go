@@ -77,3 +77,11 @@ func (s *Site) Enrols(body string) Answer {
 	must(s.tb, a.Err)
 	return a
 }
+
+// Text is what a page of the node shows, in the form asked for.
+func (r *Relay) Text(path, accept string) string {
+	r.tb.Helper()
+	text, err := PageText(r.client, r.Metrics+path, accept)
+	must(r.tb, err)
+	return text
+}

@@ -24,6 +24,7 @@ type Relay struct {
 	Dir     string            // with the data directory, data, and the join token
 	Wire    *lab.Wire         // to the ingress
 	Metrics string            // base URL of its metrics and debug page
+	listen  string            // of devices, of one that is a process
 	Extra   map[string]string // further environment, for the next start
 	client  *http.Client      // of its page
 }
@@ -43,15 +44,20 @@ func (s *Site) Relay(id, region string) *Relay {
 // process is a process of a node, with a directory and addresses of its own.
 func (s *Site) process(id, region, dir string) *Relay {
 	s.tb.Helper()
-	r := &Relay{site: s, ID: id, Region: region, Dir: dir, Wire: lab.NewWire(s.tb, s.Ingress.Address), Extra: map[string]string{}, client: http.DefaultClient}
-	peer, metrics := freeAddresses(s.tb)
-	r.Metrics = "http://" + metrics
+	r := &Relay{site: s, ID: id, Region: region, Dir: dir, Wire: lab.NewWire(s.tb, s.Ingress.Address), Extra: map[string]string{}, client: client(s.server.trusting("127.0.0.1"), nil)}
+	free := addresses(s.tb, 3)
+	peer, metrics := free[0], free[1]
+	r.Metrics, r.listen = "https://"+metrics, free[2]
+	for name, text := range map[string]string{"tls.crt": s.server.pem.chain, "tls.key": s.server.pem.key} {
+		must(s.tb, os.WriteFile(r.Path(name), []byte(text), 0o600))
+	}
 	r.running = &running{tb: s.tb, name: id}
 	r.running.process = newProgram(s.tb, "berth-relay", func() map[string]string {
 		return prefixed("BERTH_RELAY_", map[string]string{
 			"NODE": id, "REGION": region, "TRUST_DOMAIN": TrustDomain, "DATA_DIR": r.Path("data"), "JOIN_TOKEN_FILE": r.Path("join-token"),
 			"CONTROL_URL": "https://" + r.Wire.Address(), "ENROLL_URL": s.Enroll.URL(), "CA_FILE": s.CAFile,
 			"PEER_LISTEN": peer, "ADVERTISE": peer, "METRICS_LISTEN": metrics, "STOP_GRACE": "2s",
+			"LISTEN": r.listen, "TLS_CERT_FILE": r.Path("tls.crt"), "TLS_KEY_FILE": r.Path("tls.key"),
 		}, r.Extra)
 	})
 	return r
@@ -97,6 +103,14 @@ func (r *Relay) JoinToken() string {
 	text, err := os.ReadFile(r.Path("join-token"))
 	must(r.tb, err)
 	return strings.TrimSpace(string(text))
+}
+
+// Devices is host:port of its listener of devices.
+func (r *Relay) Devices() string {
+	if b, ok := r.running.process.(*boxed); ok {
+		return b.container.Address(devicesPort)
+	}
+	return r.listen
 }
 
 // Path is a path in its directory.

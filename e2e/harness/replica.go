@@ -149,6 +149,8 @@ const (
 	internalPort = 8441
 	enrollPort   = 8442
 	metricsPort  = 8449
+	devicesPort  = 8443
+	peerPort     = 8444
 	mounted      = "/berth" // where a container has the plan's directory
 )
 

@@ -35,6 +35,7 @@ type Site struct {
 	CAFile   string // that nodes know servers by
 
 	operators []apiclient.Operator
+	public    *apiclient.Client
 	behind    []*atomic.Pointer[Server] // each tap; nil while there is none
 }
 
@@ -62,6 +63,7 @@ func NewSite(tb testing.TB, settings ...string) *Site {
 		s.behind = append(s.behind, behind)
 		s.Upstream = append(s.Upstream, newTap(tb, p.server, at(behind, internalPort), p.server.trusting(InternalHost, p.ingress.cert)))
 	}
+	s.openPublic()
 	s.Enroll = newTap(tb, p.server, at(s.behind[0], enrollPort), p.server.trusting(ServerName))
 	s.CAFile = filepath.Join(s.temp(), "ca.pem")
 	must(tb, os.WriteFile(s.CAFile, []byte(p.server.pem.chain), 0o600))
@@ -131,6 +133,7 @@ func (s *Site) Shift(offset time.Duration) {
 		r.Eventually("berthd is ready", r.Ready)
 		s.operators[i] = s.operator(r)
 	}
+	s.openPublic()
 }
 
 // LoseCA takes away from every replica the keys that it signs by, the CA's among them; the function returned gives them

@@ -26,6 +26,8 @@ type Spec struct {
 	Tmpfs      map[string]string // container path to mount options
 	User       string            // a name in the image, or uid:gid; empty is the image's own
 	Domain     string            // in which others reach it by its name, too; empty for none
+	Name       string            // by which others reach it; drawn when empty
+	Networks   []string          // in place of the one that all containers of this process share
 }
 
 // Container is a container on this process's network.
@@ -35,6 +37,8 @@ type Container struct {
 	Name  string // by which other containers of this process reach it
 	host  string
 	ports map[int]int
+
+	aliases []string
 }
 
 // Launch starts a container, which goes with the test.
@@ -60,9 +64,13 @@ func launch(spec Spec) (*Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	on, err := networks()
-	if err != nil {
-		return nil, err
+	on := spec.Networks
+	if len(on) == 0 {
+		shared, err := networks()
+		if err != nil {
+			return nil, err
+		}
+		on = []string{shared}
 	}
 	const attempts = 5 // another process may take a port that was free a moment ago
 	for i := 0; ; i++ {
@@ -74,8 +82,11 @@ func launch(spec Spec) (*Container, error) {
 }
 
 // create starts a container with its ports published where they stay when it is stopped and started again.
-func (s *session) create(spec Spec, on string) (*Container, error) {
-	c := &Container{Name: "lab-" + token(4), ports: map[int]int{}}
+func (s *session) create(spec Spec, on []string) (*Container, error) {
+	c := &Container{Name: spec.Name, ports: map[int]int{}}
+	if c.Name == "" {
+		c.Name = "lab-" + token(4)
+	}
 	bindings := network.PortMap{}
 	free, err := freePorts(len(spec.Ports))
 	if err != nil {
@@ -85,9 +96,13 @@ func (s *session) create(spec Spec, on string) (*Container, error) {
 		c.ports[port] = free[i]
 		bindings[network.MustParsePort(strconv.Itoa(port)+"/tcp")] = []network.PortBinding{{HostIP: s.bind, HostPort: strconv.Itoa(free[i])}}
 	}
-	aliases := []string{c.Name}
+	c.aliases = []string{c.Name}
 	if spec.Domain != "" {
-		aliases = append(aliases, c.Name+"."+spec.Domain)
+		c.aliases = append(c.aliases, c.Name+"."+spec.Domain)
+	}
+	names := map[string][]string{}
+	for _, network := range on {
+		names[network] = c.aliases
 	}
 	ctx, cancel := limited()
 	defer cancel()
@@ -95,7 +110,7 @@ func (s *session) create(spec Spec, on string) (*Container, error) {
 		Started: true,
 		ContainerRequest: testcontainers.ContainerRequest{
 			Image: spec.Image, Entrypoint: spec.Entrypoint, Cmd: spec.Command, Env: spec.Env, Tmpfs: spec.Tmpfs,
-			Labels: s.labels(), Networks: []string{on}, NetworkAliases: map[string][]string{on: aliases},
+			Labels: s.labels(), Networks: on, NetworkAliases: names,
 			ExposedPorts: exposed(spec.Ports),
 			ConfigModifier: func(cfg *container.Config) {
 				if spec.User != "" {

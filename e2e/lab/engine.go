@@ -142,13 +142,8 @@ func openNetwork() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	args := []string{"network", "create"}
-	for name, value := range s.labels() {
-		args = append(args, "--label", name+"="+value)
-	}
 	name := "berth-lab-" + s.id
-	_, err = docker(append(args, name)...)
-	return name, err
+	return name, s.makeNetwork(name)
 }
 
 // limit bounds what the engine is asked to do.

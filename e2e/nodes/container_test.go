@@ -17,6 +17,7 @@ func TestContainers(t *testing.T) {
 	r, container := w.BoxedRelay("boxed-a", w.region, ingress)
 	r.Serves()
 	tenant := w.NewTenant("boxed-t", w.region).ID
+	w.connects(tenant, r)
 	mayWrite := func(when string) {
 		t.Helper()
 		r.Within(patience, "it may write "+when, func() bool { return r.MayWrite(tenant) })

@@ -103,6 +103,7 @@ func stoppedLongerThanItsLease(t *testing.T, w *world) {
 func clonedDisk(t *testing.T, w *world) {
 	older, tenant := w.serving("a")
 	younger := older.Clone()
+	w.connects(tenant, younger)
 	watch := harness.NewWatch(t, tenant, older, younger)
 	younger.Serves()
 	if code := older.Ends(patience); code != exitSuperseded {

@@ -17,6 +17,7 @@ func movesWhileNodesAreKilled(t *testing.T, w *world) {
 	one, tenant := w.serving("a")
 	two := w.relay("b")
 	two.Serves()
+	w.connects(tenant, two)
 	watch := harness.NewWatch(t, tenant, one, two)
 	source, target := one, two
 	generation := int64(1)

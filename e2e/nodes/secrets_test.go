@@ -107,9 +107,10 @@ func (w *world) everything(refused string, nodes ...*harness.Relay) map[string]s
 	page("the metrics of the ingress", w.Ingress.Metrics+"/metrics", "*/*")
 	for _, n := range nodes {
 		all["the log of node "+n.ID] = n.Output()
-		page("the metrics of node "+n.ID, n.Metrics+"/metrics", "*/*")
-		page("the page of node "+n.ID, n.Metrics+"/debug/tenants", "text/html")
-		page("the page of node "+n.ID, n.Metrics+"/debug/tenants", "application/json")
+		all["the metrics of node "+n.ID] = n.Text("/metrics", "*/*")
+		for _, form := range []string{"text/html", "application/json"} {
+			all["the page of node "+n.ID+" "+form] = n.Text("/debug/tenants", form)
+		}
 	}
 	for _, tap := range w.Upstream {
 		all["a refusal"] += tap.Refusals()

@@ -149,5 +149,8 @@ func (w *world) sleepsPastItsCertificate(r *harness.Relay, tenant string) {
 		w.t.Errorf("with a certificate that ended it is down for %q, and may write: %t", down, r.MayWrite(tenant))
 	}
 	r.NewJoinToken()
+	p := w.NewPhone(tenant, "member", "phone")
+	p.Tokens.At(func() time.Time { return time.Now().Add(passed) })
+	p.Dial(p.Through(r))
 	r.Within(patience, "it may write again", func() bool { return r.MayWrite(tenant) })
 }

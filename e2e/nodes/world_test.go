@@ -36,8 +36,17 @@ func (w *world) serving(id string) (r *harness.Relay, tenant string) {
 	r, tenant = w.relay(id), w.region+"-t"
 	r.Serves()
 	w.NewTenant(tenant, w.region)
+	w.connects(tenant, r)
 	r.Within(patience, "it may write", func() bool { return r.MayWrite(tenant) })
 	return r, tenant
+}
+
+// connects has a device of the tenant connected through the nodes, as far as they let it: a node looks after tenants that
+// somebody uses, and no others.
+func (w *world) connects(tenant string, nodes ...*harness.Relay) {
+	w.t.Helper()
+	p := w.NewPhone(tenant, "owner", "desktop")
+	p.Dial(p.Through(nodes...))
 }
 
 // patience is how long a test waits for what happens by itself.

@@ -120,6 +120,13 @@ func (r *running) bringUp(ctx context.Context) error {
 	fronting, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer rest()
 	front := keepAll(fronting, stop, r.ingress())
+	front.Go(func() error {
+		err := r.origin.balance(fronting)
+		if err != nil {
+			stop()
+		}
+		return err
+	})
 	nodes := keepAll(ctx, stop, r.relay(seeds, r.nodes[0]), r.relay(seeds, r.nodes[1]))
 	nodes.Go(func() error { r.letJoinAgain(ctx, seeds); return nil })
 	err = r.settle(soon, seeds)

@@ -35,6 +35,7 @@ func (r *running) relay(s *seeds, n node) *child {
 			"NODE": n.id, "REGION": region, "TRUST_DOMAIN": trustDomain, "DATA_DIR": r.data(n), "JOIN_TOKEN_FILE": r.joinToken(n),
 			"CONTROL_URL": named(r.ingressAt), "ENROLL_URL": named(r.enroll), "CA_FILE": r.ca.File(),
 			"PEER_LISTEN": n.peer, "ADVERTISE": n.peer, "METRICS_LISTEN": n.metrics, "STEP_PAUSE": r.options.Pace.String(),
+			"LISTEN": n.devices, "TLS_CERT_FILE": r.certFile, "TLS_KEY_FILE": r.keyFile,
 		}), nil
 	})
 }

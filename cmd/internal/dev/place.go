@@ -32,6 +32,7 @@ type place struct {
 	enroll            string // host:port
 	ingressAt         string // host:port
 	nodes             []node
+	origin            origin
 	socket            string // of the internal listener; as short as it can be said
 	certFile, keyFile string
 }
@@ -69,7 +70,7 @@ func openPlace(ctx context.Context, o Options) (_ *place, err error) {
 }
 
 // node is one of the nodes, and where it listens.
-type node struct{ id, peer, metrics string }
+type node struct{ id, peer, devices, metrics string }
 
 // ports finds where everything listens: at ports that follow from the two that were asked for.
 func (p *place) ports(ctx context.Context, o Options) error {
@@ -80,6 +81,13 @@ func (p *place) ports(ctx context.Context, o Options) error {
 		return port + n
 	}
 	p.nodes = []node{{id: "n1"}, {id: "n2"}}
+	asked, err := p.originPort(after(o.Port, 10))
+	if err != nil {
+		return err
+	}
+	if p.origin.listener, err = p.port(ctx, "the devices' origin", asked); err != nil {
+		return err
+	}
 	var taken []io.Closer // each until all are found, so that none is found twice
 	defer func() {
 		for _, l := range taken {
@@ -93,6 +101,7 @@ func (p *place) ports(ctx context.Context, o Options) error {
 	}{
 		{"the API", o.Port, &p.api}, {"enrolment", after(o.Port, 1), &p.enroll}, {"the ingress", after(o.Port, 2), &p.ingressAt},
 		{"n1 for its peers", after(o.Port, 3), &p.nodes[0].peer}, {"n2 for its peers", after(o.Port, 4), &p.nodes[1].peer},
+		{"n1 for devices", after(o.Port, 5), &p.nodes[0].devices}, {"n2 for devices", after(o.Port, 6), &p.nodes[1].devices},
 		{"metrics", o.MetricsPort, &p.metrics}, {"the debug page of n1", after(o.MetricsPort, -2), &p.nodes[0].metrics},
 		{"the debug page of n2", after(o.MetricsPort, -1), &p.nodes[1].metrics},
 	} {
@@ -102,10 +111,16 @@ func (p *place) ports(ctx context.Context, o Options) error {
 		}
 		taken, *want.found = append(taken, l), l.Addr().String()
 	}
+	p.origin.to = []string{p.nodes[0].devices, p.nodes[1].devices}
 	return nil
 }
 
-func (p *place) close() { _ = p.lock.Close() }
+func (p *place) close() {
+	if p.origin.listener != nil {
+		_ = p.origin.listener.Close()
+	}
+	_ = p.lock.Close()
+}
 
 func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
 

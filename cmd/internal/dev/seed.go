@@ -19,9 +19,6 @@ import (
 	"berth/domain/identity"
 )
 
-// origin is where the region's devices will connect once there are relays. It can not be changed later.
-const origin = "https://localhost:8450"
-
 // seeds are what dev makes in the control plane.
 type seeds struct {
 	client *apiclient.Client
@@ -29,6 +26,7 @@ type seeds struct {
 	token  string
 	before map[string]int64 // by node, the heartbeat generation of its last run
 	holder string           // the node that the tenant is on
+	origin string           // of the region
 }
 
 func (s *seeds) close() { s.client.Close() }
@@ -39,8 +37,11 @@ func (r *running) seed(ctx context.Context) (*seeds, error) {
 	if err := r.authorize(ctx, s); err != nil {
 		return nil, err
 	}
-	_, err := s.api.CreateRegion(ctx, contract.NewRegion{ID: region, Origin: origin})
+	_, err := s.api.CreateRegion(ctx, contract.NewRegion{ID: region, Origin: r.originURL()})
 	if err := unlessThere(err, "region_exists"); err != nil {
+		return nil, err
+	}
+	if err := r.matchOrigin(ctx, s); err != nil {
 		return nil, err
 	}
 	for _, n := range r.nodes {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"berth/adapters/contract"
 	"berth/cmd/internal/secretfile"
 )
 
@@ -33,7 +34,7 @@ type told struct {
 func (r *running) tell(s *seeds) error {
 	t := told{
 		API: r.url(), Internal: named(r.ingressAt), Enroll: named(r.enroll), Metrics: "https://" + r.metrics, OperatorToken: s.token,
-		Tenant: tenant, Region: region,
+		Tenant: tenant, Region: region, Connect: "wss" + strings.TrimPrefix(s.origin, "https") + contract.ConnectPath,
 	}
 	for _, n := range r.nodes {
 		t.Nodes = append(t.Nodes, n.id)
@@ -56,8 +57,9 @@ func (r *running) tell(s *seeds) error {
 	fmt.Fprintf(&out, "  API       %s/api/v1 (reference: %s/api/v1/docs)\n", r.url(), r.url())
 	fmt.Fprintf(&out, "  ingress   %s\n", t.Internal)
 	fmt.Fprintf(&out, "  enrolment %s\n", t.Enroll)
+	fmt.Fprintf(&out, "  devices   %s\n", t.Connect)
 	for _, n := range r.nodes {
-		fmt.Fprintf(&out, "  node %s   http://%s/debug/tenants\n", n.id, n.metrics)
+		fmt.Fprintf(&out, "  node %s   https://%s/debug/tenants\n", n.id, n.metrics)
 	}
 	fmt.Fprintf(&out, "  metrics   %s/metrics\n", t.Metrics)
 	fmt.Fprintf(&out, "  CA        %s\n", shorter(r.ca.File()))

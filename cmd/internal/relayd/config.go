@@ -51,6 +51,9 @@ type Config struct {
 	SnapshotRefresh time.Duration `koanf:"snapshot_refresh" usage:"how often all of it is taken anew"`
 	PollInterval    time.Duration `koanf:"poll_interval" usage:"how often changes are asked for, whatever becomes of hints"`
 	PollTimeout     time.Duration `koanf:"poll_timeout" usage:"of that, and of the snapshot after it"`
+	KeyRefresh      time.Duration `koanf:"key_refresh" usage:"how often the keys of devices' tokens are taken anew"`
+	PeerRefresh     time.Duration `koanf:"peer_refresh" usage:"how often the certificates of other nodes are"`
+	RouteLife       time.Duration `koanf:"route_life" usage:"how long it is believed which node has a tenant"`
 	ClockBound      time.Duration `koanf:"clock_bound" usage:"by how much the wall clock may jump before the lease counts as over"`
 	StepPause       time.Duration `koanf:"step_pause" usage:"a pause before each step of a migration is reported, to watch it"`
 
@@ -69,7 +72,7 @@ func Default() Config {
 		MaxConnections: s.MaxConnections, ConnectionsPerAddress: l.ConnectionsPerAddress, AcceptRate: int(l.AcceptRate),
 		ConnectionsPerPrincipal: s.ConnectionsPerPrincipal, PublishRate: s.PublishRate, TenantPublishRate: s.TenantPublishRate,
 		EngineIdle: s.EngineIdle, MaxEngines: s.MaxEngines, MaxAttachmentBytes: int(l.Attachment), TenantQuotaBytes: 1 << 30,
-		DrainSpread: s.DrainSpread,
+		DrainSpread: s.DrainSpread, KeyRefresh: s.KeyRefresh, PeerRefresh: s.PeerRefresh, RouteLife: s.RouteLife,
 	}
 }
 
@@ -168,6 +171,7 @@ func (c Config) Settings(version string) relay.Settings {
 	s.Bound, s.Refresh, s.Poll, s.Timeout, s.ClockBound = c.SnapshotBound, c.SnapshotRefresh, c.PollInterval, c.PollTimeout, c.ClockBound
 	s.EngineIdle, s.MaxEngines, s.DrainSpread = c.EngineIdle, c.MaxEngines, c.DrainSpread
 	s.MaxConnections, s.ConnectionsPerPrincipal = c.MaxConnections, c.ConnectionsPerPrincipal
+	s.KeyRefresh, s.PeerRefresh, s.RouteLife = c.KeyRefresh, c.PeerRefresh, c.RouteLife
 	s.PublishRate, s.TenantPublishRate = c.PublishRate, c.TenantPublishRate
 	if c.CapacityTenants > 0 || c.CapacityBytes > 0 {
 		limit := placement.Boundless()

@@ -14,11 +14,12 @@ import (
 	"berth/adapters/engine/sqliteengine"
 	"berth/cmd/internal/listen"
 	"berth/domain/fault"
+	"berth/domain/stream"
 )
 
 // Disk is the data directory, which this process has for itself.
 type Disk struct {
-	Tenants  *sqliteengine.Store
+	Tenants  *sqliteengine.Disk
 	Identity *fileidentity.Identity
 	Place    string // names the directory as it is now, for relay.Ports
 	lock     *os.File
@@ -45,7 +46,9 @@ func OpenDisk(c Config) (_ *Disk, release func(), err error) {
 			Because(err).Curable("stop the other process, or name another directory for another node")
 	}
 	if d.Identity, err = fileidentity.Open(filepath.Join(c.DataDir, "identity")); err == nil {
-		d.Tenants, err = sqliteengine.Open(context.Background(), filepath.Join(c.DataDir, "node.db"))
+		d.Tenants, err = sqliteengine.Open(context.Background(), sqliteengine.Options{
+			Dir: c.DataDir, Limits: stream.Limits{Tenant: int64(c.TenantQuotaBytes), Attachment: int64(c.MaxAttachmentBytes)},
+		})
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, d.lock.Close())

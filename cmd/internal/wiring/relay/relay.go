@@ -59,7 +59,7 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 			Leases: a, Assignments: a, Authorizations: a, Migrations: a, Credentials: a, Enrolment: a,
 			Keys: a, Revocations: a, Peers: a, Routes: a,
 		},
-		Disk: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew, Place: d.Place,
+		Disk: d.Tenants, Engines: d.Tenants, Identity: d.Identity, Tokens: fileidentity.Tokens{Path: c.JoinTokenFile}, Renewed: a.Renew, Place: d.Place,
 		Devices: token.NewDeviceVerifier(c.TrustDomain),
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 }
 
 func provideServing(c relayd.Config, n *relay.Node, log *slog.Logger) *relayd.Serving {
-	return &relayd.Serving{Handler: connect.New(connect.Options{Limits: c.Limits(), Log: log}, relayd.Plane{Node: n}, nil)}
+	return &relayd.Serving{Handler: connect.New(connect.Options{Limits: c.Limits(), Log: log}, connect.Of(n), relayd.NoPeers{})}
 }
 
 func providePage(n *relay.Node, v Version) relayd.Page {
