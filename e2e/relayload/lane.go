@@ -83,10 +83,10 @@ type Lane struct {
 	socket  *Socket
 	dialect Dialect
 	phase   *Phase
-	next    int64                 // the number of the next message
-	done    int64                 // how many are acknowledged
-	counted int64                 // of those, while it was measured
-	sent    []atomic.Int64        // when, by number; a ring
+	next    int64                   // the number of the next message
+	done    int64                   // how many are acknowledged
+	counted int64                   // of those, while it was measured
+	sent    []atomic.Int64          // when, by number; a ring
 	took    *hdrhistogram.Histogram // microseconds to the acknowledgement
 	err     error
 }

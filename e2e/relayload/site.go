@@ -177,7 +177,7 @@ func (s *Site) Paired(tenant, role string) *Device {
 		kind = "desktop"
 	}
 	d := s.Pair(tenant, role, kind)
-	return &Device{Device: d, Tenant: tenant, Bearer: s.DeviceToken(d, publicURL)}
+	return &Device{Device: d, Tenant: tenant, Bearer: s.DeviceToken(d, publicURL+"/v1/devices/token")}
 }
 
 // Endpoint is where a device connects at a node.
@@ -199,8 +199,7 @@ func (s *Site) connect(r *Relay, e Endpoint) *Socket {
 	r.within(startBound, "it lets a device of the tenant in", func() bool {
 		var err error
 		out, err = Open(e)
-		if refused, ok := errors.AsType[*Refused](err); ok && refused.Status == http.StatusServiceUnavailable {
-			time.Sleep(50 * time.Millisecond) // it serves the tenant soon
+		if refused, ok := errors.AsType[*Refused](err); ok && soon(refused) {
 			return false
 		}
 		must(s.tb, err)
@@ -208,4 +207,10 @@ func (s *Site) connect(r *Relay, e Endpoint) *Socket {
 	})
 	s.tb.Cleanup(out.Close)
 	return out
+}
+
+// soon says whether a refusal is one that passes by itself: the node does not serve the tenant yet, or has not heard of the
+// device.
+func soon(r *Refused) bool {
+	return r.Status == http.StatusServiceUnavailable || strings.Contains(r.Body, "principal_unknown")
 }
