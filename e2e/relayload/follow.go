@@ -44,7 +44,7 @@ func Subscribe(s *Socket, handle string, after int64) (head int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if !bytes.HasPrefix(frame, []byte(`{"op":"subscribed"`)) {
+	if !hasOp(frame, "subscribed") {
 		return 0, fmt.Errorf("this is no answer to a subscription: %s", frame)
 	}
 	if !bytes.Contains(frame, []byte(`"seq":`)) {
@@ -77,7 +77,7 @@ func (f *Follower) read() {
 }
 
 func (f *Follower) message(frame []byte) error {
-	if !bytes.HasPrefix(frame, []byte(`{"op":"message"`)) {
+	if !hasOp(frame, "message") {
 		return fmt.Errorf("this is no message: %s", frame)
 	}
 	seq, err := sequence(frame)
@@ -108,3 +108,6 @@ func (f *Follower) Close() error {
 	<-f.ended
 	return f.err
 }
+
+// hasOp says whether a frame of the server is of an operation, which it names first.
+func hasOp(frame []byte, op string) bool { return bytes.HasPrefix(frame, []byte(`{"op":"`+op+`"`)) }

@@ -3,6 +3,7 @@ package relayload
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"berth/adapters/contract"
 )
 
 // hop is the way from the ingress to the control plane. Where it loses hints, a poll that would wait for one hangs until the
@@ -52,7 +55,8 @@ func (h *hop) through(next http.Handler) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if strings.HasSuffix(r.URL.Path, "/authorization/poll") && bytes.Contains(body, []byte(`"wait":`)) {
+		var poll contract.Poll
+		if strings.HasSuffix(r.URL.Path, "/authorization/poll") && json.Unmarshal(body, &poll) == nil && poll.Wait > 0 {
 			h.hint(w, r, next)
 			return
 		}

@@ -47,7 +47,7 @@ func (l *BerthLane) Publish(s *Socket, n int64) {
 
 // Acks is Dialect's.
 func (l *BerthLane) Acks(frame []byte, acked func(int64)) error {
-	if !bytes.HasPrefix(frame, []byte(`{"op":"ack"`)) {
+	if !hasOp(frame, "ack") {
 		return fmt.Errorf("this is no ack: %s", frame)
 	}
 	_, n, err := published(frame)
