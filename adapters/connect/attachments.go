@@ -38,7 +38,6 @@ type exchange struct {
 	r      *http.Request
 	ctx    context.Context //nolint:containedctx // of the request, until the transfer is cut
 	digest [32]byte
-	x      *transfer
 	files  Files
 }
 
@@ -69,7 +68,9 @@ func (h *Handler) attachments(w http.ResponseWriter, r *http.Request, path strin
 		return
 	}
 	defer x.end()
-	e := &exchange{h: h, w: w, r: r.WithContext(ctx), ctx: ctx, digest: digest, x: x}
+	r = r.WithContext(ctx)
+	r.Body = x.upload(ctx, r)
+	e := &exchange{h: h, w: &download{w, x, ctx}, r: r, ctx: ctx, digest: digest}
 	if err := e.serve(device); err != nil {
 		h.refuse(w, r, err)
 	}
@@ -120,7 +121,7 @@ func (e *exchange) get() error {
 	h.Set("Content-Disposition", "attachment") // it is a device's, on the origin of all of them
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "private, no-cache") // who may read it is asked each time
-	http.ServeContent(&download{e.w, e.x, e.ctx}, e.r, "", time.Time{}, content)
+	http.ServeContent(e.w, e.r, "", time.Time{}, content)
 	return nil
 }
 
@@ -141,10 +142,7 @@ func (e *exchange) put() error {
 	case fault.KindOf(err) != fault.NotFound:
 		return err
 	}
-	_ = e.x.rc.SetWriteDeadline(time.Time{}) // until the answer: a dead connection says so below
-	from := e.x.upload(e.ctx, e.r.Body, part.Length)
-	whole, err := e.files.Upload(e.ctx, part, from)
-	_ = e.x.rc.SetWriteDeadline(time.Now().Add(e.h.o.Limits.WriteTimeout)) // as above
+	whole, err := e.files.Upload(e.ctx, part, e.r.Body)
 	if err != nil {
 		return e.uploadFailed(err)
 	}

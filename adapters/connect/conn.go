@@ -116,18 +116,20 @@ const (
 // hurry bounds what is being written when the end comes, so that a device that reads slowly is cut. mu is held.
 func (c *conn) hurry() { c.wire.hurry(time.Now().Add(farewellTime)) }
 
-// fail ends the connection for what a device sent, with an error frame that says so.
-func (c *conn) fail(of request, err error, code int) {
-	c.h.counts.malformed.Add(1)
+// fail ends the connection for what a device sent, with an error frame that says so. It says whether that is the end.
+func (c *conn) fail(of request, err error, code int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.step(ended) {
-		line := c.line()
-		*line = text(*line, refusal(of, err))
-		c.leave = leave{code: code, reason: fault.SlugOf(err)}
-		c.hurry()
-		c.kick()
+	if !c.step(ended) {
+		return false
 	}
+	c.h.counts.malformed.Add(1)
+	line := c.line()
+	*line = text(*line, refusal(of, err))
+	c.leave = leave{code: code, reason: fault.SlugOf(err)}
+	c.hurry()
+	c.kick()
+	return true
 }
 
 // tell puts a frame in line.
@@ -158,6 +160,13 @@ func (c *conn) cut() {
 	if wire != nil {
 		_ = wire.Close()
 	}
+}
+
+// going is true of a connection that is on its way out.
+func (c *conn) going() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase >= leaving
 }
 
 // wired takes the connection over at its upgrade.
@@ -198,7 +207,8 @@ func (c *conn) control() bool {
 	if c.controls.take(time.Now(), c.h.o.Limits.ControlRate, controlBurst*c.h.o.Limits.ControlRate) == 0 {
 		return true
 	}
-	c.h.counts.flooding.Add(1)
-	c.fail(request{}, fault.New(fault.Exhausted, "ping_flood", "there were too many pings and pongs"), contract.ClosePolicy)
+	if c.fail(request{}, fault.New(fault.Exhausted, "ping_flood", "there were too many pings and pongs"), contract.ClosePolicy) {
+		c.h.counts.flooding.Add(1)
+	}
 	return false
 }

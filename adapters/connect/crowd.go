@@ -35,7 +35,7 @@ func (c *crowd) admit(n *conn) error {
 		c.mu.Unlock()
 		return errStopping()
 	}
-	mine := c.devices[n.device]
+	mine := slices.DeleteFunc(slices.Clone(c.devices[n.device]), (*conn).going)
 	var victim *conn
 	if len(mine) >= c.limits.ConnectionsPerPrincipal {
 		victim = slices.MinFunc(mine, func(a, b *conn) int { return cmp.Compare(a.heard.Load(), b.heard.Load()) })

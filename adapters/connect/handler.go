@@ -44,7 +44,9 @@ func New(o Options, p Plane, f Forwarder) *Handler {
 
 // ServeHTTP answers a device's request, on the devices' listener or, forwarded, on the peers'.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.Limits.WriteTimeout)) // a dead connection says so below
+	if r.ContentLength != 0 { // net/http reads past a body that nobody read
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.o.Limits.HeaderTimeout)) // a dead connection says so below
+	}
 	if !h.requests.begin() {
 		h.refuse(w, r, errStopping())
 		return

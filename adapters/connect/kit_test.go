@@ -112,9 +112,7 @@ func newSiteWith(tb testing.TB, l connect.Limits, f connect.Forwarder) *site {
 		if n := s.open(); n != 0 {
 			tb.Errorf("%d sessions were not left", n)
 		}
-		if c := s.server.Counts(); c.Connections != 0 {
-			tb.Errorf("%d connections are still counted", c.Connections)
-		}
+		eventually(tb, "no connection is counted", func() bool { return s.server.Counts().Connections == 0 })
 	})
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"berth/application/relay"
+	"berth/ports/authority"
 )
 
 // Of is a node as the plane.
@@ -18,6 +19,11 @@ func (n node) Enter(ctx context.Context, d relay.Device, l relay.Line) (Session,
 		return nil, err // and no session that is not nil, holding one that is
 	}
 	return s, nil
+}
+
+// Relocate is Plane's: the forwarder told the node already that the route was refused.
+func (n node) Relocate(ctx context.Context, refused authority.Route) (relay.Where, error) {
+	return n.Locate(ctx, refused.Tenant, nil)
 }
 
 // Files is Plane's.

@@ -78,9 +78,9 @@ type parser struct {
 }
 
 func (p *parser) object() error {
-	if kind := p.dec.PeekKind(); kind != '{' {
-		if kind == 0 {
-			return malformed(io.ErrUnexpectedEOF)
+	if p.dec.PeekKind() != '{' {
+		if _, err := p.dec.ReadValue(); err != nil {
+			return malformed(err)
 		}
 		return invalid("wrong_type", "a frame is an object")
 	}

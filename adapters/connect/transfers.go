@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -75,18 +76,19 @@ func (t *transfers) cut() {
 	}
 }
 
-// upload reads a body that must go on moving, and be through in a time that depends on its size.
+// upload is a body that must go on moving, and be through in a time that depends on its size.
 type upload struct {
-	io.Reader
+	io.ReadCloser
 	x     *transfer
 	ctx   context.Context //nolint:containedctx // of the request whose body this is
 	until time.Time
 }
 
-func (x *transfer) upload(ctx context.Context, body io.Reader, length int64) *upload {
+func (x *transfer) upload(ctx context.Context, r *http.Request) *upload {
 	l := x.all.limits
+	length := min(max(r.ContentLength, 0), l.Attachment)
 	whole := time.Duration(float64(length) / float64(l.UploadLeast) * float64(time.Second))
-	return &upload{body, x, ctx, time.Now().Add(l.TransferStall + whole)}
+	return &upload{r.Body, x, ctx, time.Now().Add(l.TransferStall + whole)}
 }
 
 // Read is io.Reader's.
@@ -99,7 +101,11 @@ func (u *upload) Read(p []byte) (int, error) {
 		by = u.until
 	}
 	_ = u.x.rc.SetReadDeadline(by) // a dead connection says so below
-	return u.Reader.Read(p)
+	n, err := u.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = u.x.rc.SetReadDeadline(time.Time{}) // net/http goes on reading, to see a client that leaves
+	}
+	return n, err
 }
 
 // download is an answer that must go on moving.
@@ -109,11 +115,24 @@ type download struct {
 	ctx context.Context //nolint:containedctx // of the request that is answered
 }
 
-// Write is io.Writer's.
+// Unwrap is for http.ResponseController.
+func (d *download) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+func (d *download) extend() {
+	_ = d.x.rc.SetWriteDeadline(time.Now().Add(d.x.all.limits.TransferStall)) // a dead connection says so below
+}
+
+// WriteHeader is http.ResponseWriter's.
+func (d *download) WriteHeader(status int) {
+	d.extend()
+	d.ResponseWriter.WriteHeader(status)
+}
+
+// Write is http.ResponseWriter's.
 func (d *download) Write(p []byte) (int, error) {
 	if err := d.ctx.Err(); err != nil {
 		return 0, err
 	}
-	_ = d.x.rc.SetWriteDeadline(time.Now().Add(d.x.all.limits.TransferStall)) // as above
+	d.extend()
 	return d.ResponseWriter.Write(p)
 }

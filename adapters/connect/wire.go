@@ -201,15 +201,19 @@ func (w *wire) farewell(add func([]byte) []byte) error {
 	err := w.flush()
 	w.over, w.out = true, w.out[:0]
 	w.mu.Unlock()
-	if err != nil {
-		return err
+	if err == nil {
+		w.half()
 	}
+	return err
+}
+
+// half says below that nothing is written any more.
+func (w *wire) half() {
 	for _, c := range []net.Conn{w.Conn, rawOf(w.Conn)} {
 		if half, ok := c.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite() // who does not take it is cut soon
 		}
 	}
-	return nil
 }
 
 // The first byte of unfragmented frames (RFC 6455 §5.2), and what their lengths are written in.

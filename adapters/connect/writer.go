@@ -27,7 +27,8 @@ func (c *conn) write() {
 		err := c.put(r)
 		switch {
 		case errors.Is(err, errOver):
-			return // the library said the last word; the reader ends the connection
+			c.wire.half() // the library said the last word; the reader ends the connection
+			return
 		case err != nil:
 			c.stalled(err)
 			return

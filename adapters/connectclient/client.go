@@ -93,6 +93,7 @@ func (c *Client) run(ctx context.Context) {
 			c.notify(Event{Err: err})
 			return
 		}
+		c.transport.CloseIdleConnections() // at the origin another node may answer, and do better
 		pause := pauseAfter(err, failures, c.o.longest())
 		failures++
 		c.notify(Event{Err: err, Retry: pause})

@@ -75,6 +75,7 @@ func (f *Files) Attach(ctx context.Context, content io.ReadSeeker) (digest [sha2
 // again waits before the next attempt, where there is to be one.
 func (f *Files) again(ctx context.Context, err error, failures int) error {
 	slug := fault.SlugOf(err)
+	f.transport.CloseIdleConnections() // at the origin another node may answer, and do better
 	mends := err == nil || slug == "upload_offset" || fault.KindOf(err) == fault.Unavailable || fault.KindOf(err) == fault.Exhausted && slug != "tenant_quota_exceeded"
 	switch {
 	case !mends || failures >= attempts && err != nil:

@@ -29,7 +29,8 @@ type routed struct {
 	asking  *question // the one that is on its way
 	failure error     // of the last question; nil where it was answered
 	failed  time.Duration
-	retried time.Duration // when it was asked last because a route was refused
+	refused bool          // the node that the route leads to refused, and nothing was learnt since
+	retried time.Duration // when it was asked last because of that
 	again   bool          // there was such a question
 }
 
@@ -76,41 +77,28 @@ func (r *routes) locate(ctx context.Context, tenant string, forwarded *int64) (W
 	case here:
 		return Where{Here: true}, nil
 	}
-	e, route, ok := r.alive(tenant)
-	if ok {
+	e, route, ok, err := r.alive(tenant)
+	switch {
+	case err != nil:
+		return Where{}, err
+	case ok:
 		return r.there(route)
 	}
 	return r.answer(ctx, e)
 }
 
-// Relocate is Locate after the peer that a route led to refused to be the one: the route is asked for anew, unless another one
-// was learnt since, or one was asked for just now for the same reason (R3).
-// Faults: those of Locate; Unavailable route_refused.
-func (n *Node) Relocate(ctx context.Context, refused authority.Route) (Where, error) {
+// RouteRefused notes that the node which a route led to is not the one, or is not to be reached: the route counts again once it
+// was asked for anew, which happens at most once a second, and until then devices are sent away for a while (R3).
+func (n *Node) RouteRefused(refused authority.Route) {
 	r, ok := n.router.(*routes)
 	if !ok {
-		return Where{}, routeRefused()
+		return
 	}
-	if _, here := r.state.holds(refused.Tenant); here {
-		return Where{Here: true}, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at := r.known[refused.Tenant]; at != nil {
+		at.Value.(*routed).refuse(placement.Route(refused)) //nolint:errcheck,forcetypeassert // nothing else is in the list
 	}
-	tried := placement.Route(refused)
-	e, route, ok := r.beyond(tried)
-	if ok {
-		return r.there(route)
-	}
-	if e == nil {
-		return Where{}, routeRefused()
-	}
-	out, err := r.answer(ctx, e)
-	if err == nil && !out.Here && out.To.Version <= tried.Version {
-		return Where{}, routeRefused() // the peer does not know yet what the control plane does, or not any more
-	}
-	return out, err
-}
-
-func routeRefused() error {
-	return fault.New(fault.Unavailable, "route_refused", "the node that the route leads to says that it is another's").After(askAgain)
 }
 
 // holds says whether this node is the one that serves a tenant, and at which generation, by what it was told last.
@@ -129,30 +117,30 @@ func (s *state) holds(tenant string) (generation int64, here bool) {
 	return h.Generation, h.Node == self
 }
 
-// alive is the route that may be used, else what a question is asked for.
-func (r *routes) alive(tenant string) (*routed, placement.Route, bool) {
+// alive is the route that may be used, else what a question is asked for. Fault: Unavailable route_refused.
+func (r *routes) alive(tenant string) (e *routed, route placement.Route, ok bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.entry(tenant)
-	route, ok := e.Alive(r.Clock.Elapsed(), r.settings.RouteLife)
-	return e, route, ok
-}
-
-// beyond is the route that was learnt since another was tried, else what a question may be asked for; nil where there may be none.
-func (r *routes) beyond(tried placement.Route) (*routed, placement.Route, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, now := r.entry(tried.Tenant), r.Clock.Elapsed()
-	if route, ok := e.Alive(now, r.settings.RouteLife); ok && e.Beyond(tried) {
-		return e, route, true
-	}
-	if e.asking == nil && e.again && now-e.retried < askAgain {
-		return nil, placement.Route{}, false
+	e, now := r.entry(tenant), r.Clock.Elapsed()
+	if !e.refused {
+		route, ok = e.Alive(now, r.settings.RouteLife)
+		return e, route, ok, nil
 	}
 	if e.asking == nil {
+		if e.again && now-e.retried < askAgain {
+			return nil, placement.Route{}, false, fault.New(fault.Unavailable, "route_refused",
+				"the node that the route leads to is not the one, or is not to be reached").After(askAgain)
+		}
 		e.again, e.retried = true, now
 	}
-	return e, placement.Route{}, false
+	return e, placement.Route{}, false, nil
+}
+
+// refuse notes a refusal of a route, unless another one was learnt since it was tried. The caller holds the lock.
+func (e *routed) refuse(tried placement.Route) {
+	if !e.Beyond(tried) && e.asking == nil {
+		e.refused = true
+	}
 }
 
 // entry finds or makes what is known of a tenant. The caller holds the lock.
@@ -212,6 +200,7 @@ func (r *routes) put(ctx context.Context, e *routed, q *question) {
 	if err == nil {
 		if err = e.Learn(route, sent); err == nil {
 			route, _ = e.Route()
+			e.refused = false
 		}
 	}
 	if e.failure, e.failed = err, r.Clock.Elapsed(); err == nil {

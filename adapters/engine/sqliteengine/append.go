@@ -1,6 +1,7 @@
 package sqliteengine
 
 import (
+	"runtime"
 	"time"
 
 	"berth/domain/ident"
@@ -74,6 +75,7 @@ func (e *Engine) run() {
 			batch[i].done(answers[i].Appended, answers[i].err)
 		}
 		clear(batch)
+		runtime.Gosched() // who was answered has more to append: into this commit rather than the one after
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"berth/adapters/engine/sqliteengine"
 	"berth/domain/fault"
+	"berth/domain/stream"
 	"berth/ports/engine"
 	"berth/ports/engine/enginetest"
 )
@@ -20,7 +21,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(tb testing.TB, dir string) *sqliteengine.Disk {
 	tb.Helper()
-	s, err := sqliteengine.Open(tb.Context(), sqliteengine.Options{Dir: dir})
+	return opened(tb, dir, stream.Limits{})
+}
+
+func opened(tb testing.TB, dir string, l stream.Limits) *sqliteengine.Disk {
+	tb.Helper()
+	s, err := sqliteengine.Open(tb.Context(), sqliteengine.Options{Dir: dir, Limits: l})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -34,6 +40,15 @@ func TestStore(t *testing.T) {
 	enginetest.Run(t, func(tb testing.TB) enginetest.Disk {
 		dir := tb.TempDir()
 		return enginetest.Disk{Open: func(tb testing.TB) engine.Tenants { return open(tb, dir) }}
+	})
+}
+
+// The disk keeps every law of Engines.
+func TestEngines(t *testing.T) {
+	t.Parallel()
+	enginetest.RunEngines(t, func(tb testing.TB) enginetest.EngineDisk {
+		dir := tb.TempDir()
+		return enginetest.EngineDisk{Open: func(tb testing.TB, l stream.Limits) enginetest.Whole { return opened(tb, dir, l) }}
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Disk is the data directory, which this process has for itself.
 type Disk struct {
-	Tenants  *sqliteengine.Disk
+	Tenants  *sqliteengine.Disk // and their Engines
 	Identity *fileidentity.Identity
 	Place    string // names the directory as it is now, for relay.Ports
 	lock     *os.File

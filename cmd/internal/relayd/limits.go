@@ -2,6 +2,7 @@ package relayd
 
 import (
 	"berth/adapters/connect"
+	"berth/adapters/peering"
 	"berth/cmd/internal/settings"
 )
 
@@ -11,6 +12,13 @@ func (c Config) Limits() connect.Limits {
 	l.Connections, l.ConnectionsPerAddress, l.ConnectionsPerPrincipal = c.MaxConnections, c.ConnectionsPerAddress, c.ConnectionsPerPrincipal
 	l.AcceptRate, l.AcceptBurst = float64(c.AcceptRate), max(c.AcceptRate/2, 1)
 	l.Attachment = int64(c.MaxAttachmentBytes)
+	return l
+}
+
+// PeerLimits bound what peers can.
+func (c Config) PeerLimits() peering.Limits {
+	l := peering.DefaultLimits()
+	l.Connections, l.Body = c.MaxConnections, int64(c.MaxAttachmentBytes)
 	return l
 }
 

@@ -128,13 +128,13 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 }
 
 // MetricsHandler serves the node's metrics, with those of the Go runtime and the process.
-func MetricsHandler(n *relay.Node, version string) http.Handler {
+func MetricsHandler(n *relay.Node, s *Serving, version string) http.Handler {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "berth_build_info", Help: "1, labelled by what this process was built from.",
 	}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registry.MustRegister(newMetrics(n), build, collectors.NewGoCollector(),
+	registry.MustRegister(newMetrics(n), newDeviceMetrics(s), build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"berth/adapters/clock/systemclock"
+	"berth/adapters/connect"
 	"berth/application/relay"
 	"berth/cmd/internal/relayd"
 	"berth/domain/placement"
@@ -36,12 +37,15 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	handler := connect.New(connect.Options{Limits: connect.DefaultLimits(), Log: slog.New(slog.DiscardHandler)}, connect.Of(n), nil)
+	defer handler.Stop(t.Context())
 	server := httptest.NewRecorder()
-	relayd.MetricsHandler(n, "v1").ServeHTTP(server, httptest.NewRequest("GET", "/metrics", nil))
+	relayd.MetricsHandler(n, &relayd.Serving{Handler: handler}, "v1").ServeHTTP(server, httptest.NewRequest("GET", "/metrics", nil))
 	text, _ := io.ReadAll(server.Body)
 	for _, line := range []string{
 		"berth_relay_ready 0", "berth_relay_registered 0", "berth_relay_lease_left_seconds 0", `berth_relay_tenants{may="write"} 0`,
 		"berth_relay_clock_jumps_total 0", "berth_relay_certificate_expiry_timestamp_seconds 0", `version="v1"`, "go_goroutines ",
+		"berth_relay_device_connections 0", "berth_relay_device_stalled_total 0", "berth_relay_device_accepted_total 0",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the metrics lack %s", line)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"berth/adapters/connect"
+	"berth/adapters/peering"
 	"berth/cmd/internal/listen"
 	"berth/cmd/internal/secretfile"
 	"berth/cmd/internal/settings"
@@ -20,7 +21,22 @@ import (
 // Serving is what the node serves: devices on their listener, and what its peers forward on theirs.
 type Serving struct {
 	Handler *connect.Handler
-	Peers   Server // what is forwarded; nil where there are no peers
+	Devices *connect.Server   // nil where devices have no listener
+	Peers   *peering.Listener // nil where peers have none
+}
+
+// NewServing serves devices by a handler.
+func NewServing(c Config, h *connect.Handler, log *slog.Logger) (*Serving, error) {
+	s := &Serving{Handler: h}
+	if c.Listen == "" {
+		return s, nil
+	}
+	certificate, err := c.certificate(log)
+	if err != nil {
+		return nil, err
+	}
+	s.Devices = connect.NewServer(connect.ServerOptions{Certificate: certificate, Limits: c.Limits(), Log: log}, h)
+	return s, nil
 }
 
 // Server serves a listener until it is shut down.
@@ -47,16 +63,11 @@ func (p *Process) open(ctx context.Context) (all []served, err error) {
 		}
 	}()
 	if c.Listen != "" {
-		certificate, err := p.certificate()
-		if err != nil {
-			return all, err
-		}
-		server := connect.NewServer(connect.ServerOptions{Certificate: certificate, Limits: c.Limits(), Log: p.Log}, p.Serving.Handler)
-		if all, err = add(ctx, all, served{name: "devices", server: server}, c.Listen); err != nil {
+		if all, err = add(ctx, all, served{name: "devices", server: p.Serving.Devices}, c.Listen); err != nil {
 			return all, err
 		}
 	}
-	if c.PeerListen != "" && p.Serving.Peers != nil {
+	if c.PeerListen != "" {
 		return add(ctx, all, served{name: "peers", server: p.Serving.Peers}, c.PeerListen)
 	}
 	return all, nil
@@ -77,8 +88,7 @@ const lookCertificate = time.Second
 
 // certificate is the one of the origin, as its files have it now: they are looked at once a second at most, however many
 // handshakes there are.
-func (p *Process) certificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
-	c := p.Config
+func (c Config) certificate(log *slog.Logger) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	pair, err := secretfile.Watch(func() (*tls.Certificate, error) { return secretfile.KeyPair(c.TLSCertFile, c.TLSKeyFile) },
 		c.TLSCertFile, c.TLSKeyFile)
 	if err != nil {
@@ -91,7 +101,7 @@ func (p *Process) certificate() (func(*tls.ClientHelloInfo) (*tls.Certificate, e
 		defer mu.Unlock()
 		if now := time.Now(); now.After(next) {
 			next = now.Add(lookCertificate)
-			tell(p.Log, pair)
+			tell(log, pair)
 		}
 		return pair.Current(), nil
 	}, nil

@@ -111,6 +111,7 @@ func (e *memoryEngine) begin(ctx context.Context, p engine.Part) (to *part, whol
 	case !e.m.get(e.tenant).Copy.Commits(p.Generation):
 		return nil, false, engine.Fenced()
 	case whole:
+		delete(c.uploads, name)
 		return nil, true, nil
 	case to.busy:
 		return nil, false, engine.Busy()

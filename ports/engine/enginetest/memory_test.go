@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"berth/domain/placement"
+	"berth/domain/stream"
 	"berth/ports/engine"
 	"berth/ports/internal/law"
 )
@@ -14,10 +15,20 @@ func memory(testing.TB) Disk {
 	return Disk{Open: func(testing.TB) engine.Tenants { return m }}
 }
 
+func wholeMemory(testing.TB) EngineDisk {
+	m := NewMemory()
+	return EngineDisk{Open: func(_ testing.TB, l stream.Limits) Whole {
+		m.Restart()
+		m.Limit(l)
+		return m
+	}}
+}
+
 // The disk in memory keeps every law.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	Run(t, memory)
+	RunEngines(t, wholeMemory)
 	RunIdentity(t, func(testing.TB) Safe {
 		m := NewMemory()
 		return Safe{Open: func(testing.TB) engine.Identity { return m }}

@@ -13,6 +13,7 @@ import (
 	"berth/adapters/debugpage"
 	"berth/adapters/engine/fileidentity"
 	"berth/adapters/ids/ulidids"
+	"berth/adapters/peering"
 	"berth/adapters/token"
 	"berth/application/relay"
 	"berth/cmd/internal/relayd"
@@ -27,7 +28,7 @@ type Version string
 var Set = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	provideClock, wire.Bind(new(clock.Clock), new(*systemclock.Clock)),
 	ulidids.New, wire.Bind(new(ids.Source), new(*ulidids.Source)),
-	provideGround, relayd.NewShown, relayd.OpenRoots, provideAuthority, relayd.OpenDisk, provideNode, provideServing, providePage,
+	provideGround, relayd.NewShown, relayd.OpenRoots, provideAuthority, relayd.OpenDisk, provideNode, provideForwarder, provideServing, providePage,
 	wire.Struct(new(relayd.Process), "*"),
 )
 
@@ -72,13 +73,23 @@ func provideNode(c relayd.Config, v Version, g ground, a *apiclient.Authority, d
 	return n, nil
 }
 
-func provideServing(c relayd.Config, n *relay.Node, log *slog.Logger) *relayd.Serving {
-	return &relayd.Serving{Handler: connect.New(connect.Options{Limits: c.Limits(), Log: log}, connect.Of(n), relayd.NoPeers{})}
+func provideForwarder(c relayd.Config, n *relay.Node, log *slog.Logger) (*peering.Forwarder, func()) {
+	f := peering.NewForwarder(peering.Options{Limits: c.PeerLimits(), Log: log}, peering.NodePlane{Node: n})
+	return f, f.Close
 }
 
-func providePage(n *relay.Node, v Version) relayd.Page {
+func provideServing(c relayd.Config, n *relay.Node, f *peering.Forwarder, log *slog.Logger) (*relayd.Serving, error) {
+	h := connect.New(connect.Options{Limits: c.Limits(), Log: log}, connect.Of(n), f)
+	s, err := relayd.NewServing(c, h, log)
+	if err == nil && c.PeerListen != "" {
+		s.Peers = peering.NewListener(peering.Options{Limits: c.PeerLimits(), Log: log}, peering.NodePlane{Node: n}, h)
+	}
+	return s, err
+}
+
+func providePage(n *relay.Node, s *relayd.Serving, v Version) relayd.Page {
 	mux := http.NewServeMux()
 	mux.Handle("/", debugpage.Handler(n))
-	mux.Handle("GET /metrics", relayd.MetricsHandler(n, string(v)))
+	mux.Handle("GET /metrics", relayd.MetricsHandler(n, s, string(v)))
 	return relayd.Page{Handler: mux}
 }

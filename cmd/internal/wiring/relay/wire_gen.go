@@ -42,8 +42,15 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 		cleanup()
 		return nil, nil, err
 	}
-	serving := provideServing(c, node, log)
-	page := providePage(node, v)
+	forwarder, cleanup3 := provideForwarder(c, node, log)
+	serving, err := provideServing(c, node, forwarder, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	page := providePage(node, serving, v)
 	process := &relayd.Process{
 		Config:    c,
 		Node:      node,
@@ -54,6 +61,7 @@ func Build(c relayd.Config, log *slog.Logger, v Version) (*relayd.Process, func(
 		Log:       log,
 	}
 	return process, func() {
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil

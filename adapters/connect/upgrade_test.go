@@ -1,0 +1,278 @@
+package connect_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"berth/adapters/connect"
+	"berth/adapters/contract"
+	"berth/application/relay"
+	"berth/domain/fault"
+	"berth/ports/authority"
+)
+
+// refused reads a problem and compares status and slug.
+func refused(tb testing.TB, r *http.Response, status int, slug string) contract.Problem {
+	tb.Helper()
+	var p contract.Problem
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		tb.Fatalf("%s %q is no problem: %v", r.Status, body, err)
+	}
+	if r.StatusCode != status || p.Status != status || p.Slug() != slug || r.Header.Get("Content-Type") != contract.ProblemType ||
+		p.RequestID == "" || r.Header.Get("X-Request-Id") != p.RequestID {
+		tb.Errorf("answered %s %+v (%v), want %d %s", r.Status, p, r.Header, status, slug)
+	}
+	return p
+}
+
+const (
+	offer = "Sec-WebSocket-Protocol: " + contract.ConnectProtocol
+	alice = "Authorization: Bearer acme.alice"
+)
+
+// What is no opening handshake of this protocol is answered as a problem that says what is wrong, and opens no session.
+func TestUpgradesAreRefusedAsProblems(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	good := upgradeRequest(offer, alice)
+	edit := func(old, new string) string {
+		out := strings.Replace(good, old, new, 1)
+		if out == good {
+			t.Fatalf("%q is not in the request", old)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		request string
+		status  int
+		slug    string
+	}{
+		{edit("GET", "POST"), 405, "method_not_allowed"},
+		{edit("/connect/v1", "/connect/v2"), 404, "path_unknown"},
+		{edit("/connect/v1", "/connect/v1/"), 404, "path_unknown"},
+		{edit("/connect/v1", "//connect/v1"), 404, "path_unknown"},
+		{edit("/connect/v1", "/connect/%761"), 404, "path_unknown"},
+		{edit("/connect/v1", "/attachments/../connect/v1"), 404, "path_unknown"},
+		{edit("/connect/v1", "*"), 404, "path_unknown"},
+		{edit("Connection: Upgrade\r\n", ""), 426, "upgrade_required"},
+		{edit("Upgrade: websocket\r\n", "Upgrade: h2c\r\n"), 426, "upgrade_required"},
+		{edit("Version: 13", "Version: 12"), 426, "websocket_version"},
+		{edit("Version: 13\r\n", "Version: 13\r\nSec-WebSocket-Version: 13\r\n"), 426, "websocket_version"},
+		{edit("Key: dGhlIHNhbXBsZSBub25jZQ==", "Key: dGhlIHNhbXBsZQ=="), 400, "websocket_key"},
+		{edit("Key: dGhlIHNhbXBsZSBub25jZQ==", "Key: *"), 400, "websocket_key"},
+		{edit(offer, offer+"\r\nContent-Length: 2"), 400, "body_unexpected"},
+		{edit(offer, "Sec-WebSocket-Protocol: other"), 400, "subprotocol_missing"},
+		{edit(offer, "Sec-WebSocket-Protocol: BERTH.connect.v1"), 400, "subprotocol_missing"},
+		{edit(offer+"\r\n", ""), 400, "subprotocol_missing"},
+		{edit(alice, "X: y"), 401, "token_missing"},
+		{edit(alice, alice+"\r\n"+alice), 401, "token_ambiguous"},
+		{edit(offer, offer+", berth.token.acme.alice"), 401, "token_ambiguous"},
+		{edit(alice, "Authorization: Basic YTpi"), 401, "token_malformed"},
+		{edit(alice, "Authorization: Bearer"), 401, "token_malformed"},
+		{edit(alice, alice+" "+"x"), 401, "token_malformed"},
+		{edit(alice, "Authorization: Bearer a/b"), 401, "token_malformed"},
+		{edit(alice, "Authorization: Bearer ünicode"), 401, "token_malformed"},
+	} {
+		_, r := s.attempt(c.request)
+		p := refused(t, r, c.status, c.slug)
+		if c.status == 401 && (r.Header.Get("WWW-Authenticate") != "Bearer" || !r.Close) {
+			t.Errorf("%s: %v", p.Slug(), r.Header)
+		}
+	}
+	_, r := s.attempt(edit("Version: 13", "Version: 8"))
+	if got := r.Header.Get("Sec-WebSocket-Version"); got != "13" {
+		t.Errorf("another version is told %q", got)
+	}
+	if s.left != 0 || s.open() != 0 {
+		t.Error("a session was opened")
+	}
+}
+
+// What the node refuses before the upgrade is a problem of its kind: every fault of a token (they are found by the node),
+// the standing of tenant and device, and what there is too much of, with a time to come back. No session stays.
+func TestFaultsOfTheNodeAreProblems(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	for _, slug := range []string{
+		"device_token_too_large", "device_token_malformed", "device_token_header", "device_token_algorithm", "device_token_type",
+		"device_token_key_unknown", "device_token_key_retired", "device_token_signature", "device_token_claims",
+		"device_token_issuer", "device_token_audience", "device_token_lifetime", "device_token_from_future", "device_token_expired",
+	} {
+		s.mu.Lock()
+		s.tokens["acme.bad"] = fault.New(fault.Unauthenticated, slug, "the token is refused")
+		s.mu.Unlock()
+		_, r := s.attempt(upgradeRequest(offer, "Authorization: Bearer acme.bad"))
+		refused(t, r, 401, slug)
+		answer := s.do(t, http.MethodGet, attachment(digestOf("x")), "acme.bad", nil)
+		refused(t, answer, 401, slug)
+	}
+	for _, c := range []struct {
+		err    *fault.Error
+		status int
+		wait   string
+	}{
+		{fault.New(fault.Forbidden, "principal_revoked", "the device is revoked"), 403, ""},
+		{fault.New(fault.Forbidden, "tenant_suspended", "the tenant is suspended"), 403, ""},
+		{fault.New(fault.Exhausted, "engines_exhausted", "too many").After(2500 * time.Millisecond), 429, "3"},
+		{fault.New(fault.Unavailable, "snapshot_stale", "the node is cut off"), 503, "1"},
+		{fault.New(fault.Conflict, "generation_changed", "it moved"), 409, ""},
+		{fault.New(fault.Internal, "engine_damaged", "a secret").Because(errors.New("more of it")), 500, ""},
+	} {
+		s.mu.Lock()
+		s.entering, s.filing = c.err, c.err
+		s.mu.Unlock()
+		slug := c.err.Slug
+		if c.status == 500 {
+			slug = "internal"
+		}
+		_, r := s.attempt(upgradeRequest(offer, alice))
+		if p := refused(t, r, c.status, slug); strings.Contains(p.Detail, "secret") || r.Header.Get("Retry-After") != c.wait {
+			t.Errorf("answered %+v, %v", p, r.Header)
+		}
+		refused(t, s.do(t, http.MethodGet, attachment(digestOf("x")), "acme.alice", nil), c.status, slug)
+	}
+	if c := s.handler.Counts(); c.Connections != 0 || c.Transfers != 0 {
+		t.Errorf("left are %+v", c)
+	}
+}
+
+// A page in a browser connects with its token as a subprotocol, from any origin; only the protocol's own name comes back.
+func TestBrowsersConnect(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ws, r, err := websocket.Dial(ctx, "wss://"+s.address+"/connect/v1", &websocket.DialOptions{
+		HTTPClient: s.client, Subprotocols: []string{contract.ConnectProtocol, contract.ConnectTokenPrefix + "acme.alice"},
+		HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow()
+	if got := r.Header.Values("Sec-WebSocket-Protocol"); len(got) != 1 || got[0] != contract.ConnectProtocol {
+		t.Errorf("chosen is %v", got)
+	}
+	if got := r.Header.Get("Sec-WebSocket-Extensions"); got != "" {
+		t.Errorf("extensions are %q", got)
+	}
+	if err := ws.Write(ctx, websocket.MessageText, []byte(`{"op":"publish","handle":"alice-main","id":"x","body":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, payload, err := ws.Read(ctx); err != nil || !strings.Contains(string(payload), `"ack"`) {
+		t.Errorf("answered %q %v", payload, err)
+	}
+	if err := ws.Close(websocket.StatusNormalClosure, "done"); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	eventually(t, "the session is left", func() bool { return s.open() == 0 })
+}
+
+// What a device sends right behind its handshake, in the same record, is not lost.
+func TestEarlyFramesAreServed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	early := masked(whole|opText, []byte(`{"op":"publish","handle":"alice-main","id":"x","body":1}`))
+	p, r := s.attempt(upgradeRequest(offer, alice) + string(early))
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(r.Status)
+	}
+	p.expect(contract.Frame{Op: contract.OpAck, ID: "x", Seq: 1})
+}
+
+// peers answers forwarded requests by a function.
+type peers func(w http.ResponseWriter, r *http.Request, to authority.Route) error
+
+func (f peers) Forward(w http.ResponseWriter, r *http.Request, to authority.Route) error {
+	return f(w, r, to)
+}
+
+func there(node string) func() (relay.Where, error) {
+	return func() (relay.Where, error) { return relay.Where{To: authority.Route{Tenant: "acme", Node: node}}, nil }
+}
+
+// A tenant of another node is passed on to it; where the route was stale it is asked for once more; and where nobody takes
+// the request the device is told when to come back.
+func TestForwarding(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	s := newSiteWith(t, limits(), peers(func(w http.ResponseWriter, r *http.Request, to authority.Route) error {
+		asked = append(asked, to.Node+" "+r.URL.Path)
+		if to.Node != "good" {
+			return fault.New(fault.Unavailable, "peer_unreachable", "it is gone")
+		}
+		w.WriteHeader(http.StatusTeapot)
+		return nil
+	}))
+	set := func(where ...func() (relay.Where, error)) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		asked, s.where = nil, where
+	}
+	url := attachment(digestOf("x"))
+	for _, c := range []struct {
+		where []func() (relay.Where, error)
+		want  int
+		asked int
+	}{
+		{[]func() (relay.Where, error){there("good")}, 418, 1},
+		{[]func() (relay.Where, error){there("stale"), there("good")}, 418, 2},
+		{[]func() (relay.Where, error){there("stale"), there("stale"), there("good")}, 503, 2},
+		{[]func() (relay.Where, error){there("stale")}, 404, 1}, // and then here
+		{[]func() (relay.Where, error){func() (relay.Where, error) {
+			return relay.Where{}, fault.New(fault.Unavailable, "route_unknown", "nobody knows")
+		}}, 503, 0},
+	} {
+		set(c.where...)
+		r := s.do(t, http.MethodGet, url, "acme.alice", nil)
+		if r.StatusCode != c.want || len(asked) != c.asked {
+			t.Errorf("answered %s after %v", r.Status, asked)
+		}
+	}
+	set(there("good"))
+	if _, r := s.attempt(upgradeRequest(offer, alice)); r.StatusCode != http.StatusTeapot {
+		t.Errorf("an upgrade is answered %s", r.Status)
+	}
+	if n := s.handler.Counts().Connections; n != 0 {
+		t.Errorf("%d connections are counted", n)
+	}
+}
+
+// A request that a peer forwarded is served here or refused, never passed on again; the generation that the peer believes
+// is the node's to judge. A device can not claim to be a peer.
+func TestForwardedRequestsGoNoFurther(t *testing.T) {
+	t.Parallel()
+	s := newSiteWith(t, limits(), peers(func(http.ResponseWriter, *http.Request, authority.Route) error {
+		t.Error("it was passed on")
+		return nil
+	}))
+	s.where = append(s.where, there("other"))
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(upgradeRequest(offer, alice))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := record(s.handler, r.WithContext(contract.WithForwarded(r.Context(), contract.Forwarded{Node: "n2", Generation: 5})))
+	refused(t, answer, 409, "not_holder")
+	if len(s.believed) != 1 || s.believed[0] == nil || *s.believed[0] != 5 {
+		t.Errorf("believed is %v", s.believed)
+	}
+	s.attempt(upgradeRequest(offer, alice, contract.ForwardedGeneration+": 5"))
+	if s.believed[1] != nil {
+		t.Error("a device's word is taken for a peer's")
+	}
+}
+
+var _ connect.Forwarder = peers(nil)
