@@ -18,23 +18,21 @@ type Dialect interface {
 	Acks(frame []byte, acked func(n int64)) error
 }
 
-// Payload is what every message carries, in either system.
+// Payload is what every message carries, in either system, where nothing else is said.
 const Payload = `{"kind":"note","text":"` +
 	`The quick brown fox jumps over the lazy dog, and the lazy dog does not so much as open an eye."` + `}`
 
 // BerthLane speaks Berth's protocol, with the handle of one route.
 type BerthLane struct {
-	name         string
 	before, next []byte // of a frame: what stands before the number, and behind it
 	b            []byte
 }
 
-// NewBerthLane has the messages' ids begin with a name, behind which their numbers stand.
-func NewBerthLane(name, handle string) *BerthLane {
+// NewBerthLane has the messages' ids begin with a name, behind which their numbers stand. The payload is JSON text.
+func NewBerthLane(name, handle, payload string) *BerthLane {
 	return &BerthLane{
-		name:   name,
 		before: fmt.Appendf(nil, `{"op":"publish","handle":%q,"id":"%s-`, handle, name),
-		next:   []byte(`","body":` + Payload + `}`),
+		next:   []byte(`","body":` + payload + `}`),
 	}
 }
 
@@ -163,6 +161,9 @@ func (l *Lane) Pace(first, every time.Duration, together int) {
 		for err == nil && (all.Load() == 0 || l.done < all.Load()) {
 			err = l.read()
 		}
+		if err != nil {
+			l.socket.Close() // or whoever writes would wait for room
+		}
 		read <- err
 	}()
 	due := time.Now().Add(first)
@@ -180,7 +181,7 @@ func (l *Lane) Pace(first, every time.Duration, together int) {
 		}
 		due = due.Add(every)
 	}
-	if err := <-read; l.err == nil {
-		l.err = err
+	if err := <-read; err != nil {
+		l.err = err // what is wrong with writing then comes of that
 	}
 }

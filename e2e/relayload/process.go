@@ -82,6 +82,14 @@ func (p *Process) Resident() int64 {
 	return kib << 10
 }
 
+// Files is how many files and connections it has open.
+func (p *Process) Files() int {
+	p.tb.Helper()
+	all, err := os.ReadDir("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/fd")
+	must(p.tb, err)
+	return len(all)
+}
+
 func (p *Process) proc(file string) string {
 	p.tb.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/" + file)

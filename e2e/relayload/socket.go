@@ -23,7 +23,6 @@ type Endpoint struct {
 	Bearer      string // a token; may be empty
 	TLS         *tls.Config
 	From        string // the address that is dialled from; empty for any
-	Receive     int    // bytes of the kernel's buffer for what is read; 0 for its own choice
 }
 
 // Refused is an upgrade that was answered by something else.
@@ -63,9 +62,6 @@ func Open(e Endpoint) (*Socket, error) {
 	raw, err := dialer.Dial("tcp", e.Address)
 	if err != nil {
 		return nil, err
-	}
-	if tcp, ok := raw.(*net.TCPConn); ok && e.Receive > 0 {
-		_ = tcp.SetReadBuffer(e.Receive) // the kernel takes what it likes
 	}
 	c := tls.Client(raw, e.TLS)
 	s := &Socket{c: c}
