@@ -115,6 +115,7 @@ type natsLane struct {
 	name    string // of this connection among all
 	ids     bool   // each message has an id by which the server knows it again, as Berth's have
 	b, rest []byte
+	pinged  bool // and not answered yet
 }
 
 const inbox = "_INBOX.lane."
@@ -138,6 +139,10 @@ func (l *natsLane) inbox() string { return inbox + l.name + "." }
 
 // Publish is Dialect's.
 func (l *natsLane) Publish(s *Socket, n int64) {
+	if l.pinged {
+		l.pinged = false
+		s.Add(Binary, []byte("PONG\r\n"))
+	}
 	l.b = l.b[:0]
 	if !l.ids {
 		l.b = fmt.Appendf(l.b, "PUB %s %s%d %d\r\n%s\r\n", l.subject, l.inbox(), n, len(Payload), Payload)
@@ -157,6 +162,10 @@ func (l *natsLane) Acks(frame []byte, acked func(int64)) error {
 		line, rest, whole := bytes.Cut(in, []byte("\r\n"))
 		if !whole {
 			break
+		}
+		if string(line) == "PING" || string(line) == "PONG" {
+			l.pinged, in = l.pinged || string(line) == "PING", rest
+			continue
 		}
 		if !bytes.HasPrefix(line, []byte("MSG ")) {
 			return fmt.Errorf("this is no acknowledgement: %s", line)
