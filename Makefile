@@ -76,11 +76,13 @@ lab: ## bring up what tests need: a Docker engine and a Postgres image; BERTH_PO
 
 .PHONY: e2e
 e2e: build lab ## black-box tests against the built binaries, and against replicas in containers
-	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' $$($(GO) list ./e2e/... | grep -vE '/(replicas|nodes)$$')
+	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' $$($(GO) list ./e2e/... | grep -vE '/(replicas|nodes|connect)$$')
 	@echo "the scenarios with replicas in containers, and their verdicts:"
 	$(GO) test -count=1 -timeout 15m -parallel 4 -run '$(TEST)' -v ./e2e/replicas | .ci/verdicts
 	@echo "the scenarios of nodes, and their verdicts:"
 	$(GO) test -count=1 -timeout 15m -run '$(TEST)' -v ./e2e/nodes | .ci/verdicts
+	@echo "the scenarios of devices, and their verdicts:"
+	$(GO) test -count=1 -timeout 15m -run '$(TEST)' -v ./e2e/connect | .ci/verdicts
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (30s)

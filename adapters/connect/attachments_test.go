@@ -23,14 +23,15 @@ func digestOf(content string) string {
 
 func attachment(name string) string { return contract.AttachmentsPath + name }
 
-func record(h http.Handler, r *http.Request) *http.Response {
+func record(tb testing.TB, h http.Handler, r *http.Request) answer {
+	tb.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
+	return readAnswer(tb, w.Result(), nil)
 }
 
 // do asks over the wire. headers are name, value, name, value …
-func (s *site) do(tb testing.TB, method, path, token string, body io.Reader, headers ...string) *http.Response {
+func (s *site) do(tb testing.TB, method, path, token string, body io.Reader, headers ...string) answer {
 	tb.Helper()
 	r, err := http.NewRequest(method, "https://"+s.address+path, body)
 	if err != nil {
@@ -42,22 +43,17 @@ func (s *site) do(tb testing.TB, method, path, token string, body io.Reader, hea
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	answer, err := s.client.Do(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = answer.Body.Close() })
-	return answer
+	got, err := s.client.Do(r)
+	return readAnswer(tb, got, err)
 }
 
 // read reads an answer that has a content, and its status.
-func read(tb testing.TB, r *http.Response, status int) string {
+func read(tb testing.TB, r answer, status int) string {
 	tb.Helper()
-	body, err := io.ReadAll(r.Body)
-	if err != nil || r.StatusCode != status {
-		tb.Fatalf("answered %s %q %v, want %d", r.Status, body, err, status)
+	if r.StatusCode != status {
+		tb.Fatalf("answered %s %q, want %d", r.Status, r.Body, status)
 	}
-	return string(body)
+	return r.Body
 }
 
 // An attachment is put whole, is there for every device of its tenant, whole or in ranges, and for no other tenant's.
@@ -116,7 +112,7 @@ func TestUploadsResume(t *testing.T) {
 		read(t, r, 404)
 		return r.Header.Get(contract.UploadOffset)
 	}
-	put := func(from, to int) *http.Response {
+	put := func(from, to int) answer {
 		return s.do(t, http.MethodPut, path, "acme.alice", strings.NewReader(content[from:to]),
 			"Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(content)))
 	}

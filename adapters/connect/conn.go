@@ -38,6 +38,7 @@ type conn struct {
 	ping    bool
 	asked   int64 // when a ping was last due
 	writing bool
+	left    bool // the session
 	leave   leave
 }
 
@@ -178,8 +179,16 @@ func (c *conn) wired(w *wire) {
 	}
 }
 
-// supersede ends a connection that a newer one of its device takes the place of.
+func (c *conn) is(p phase) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase == p
+}
+
+// supersede ends a connection that a newer one of its device takes the place of, and its session at once: the node counts
+// those as well.
 func (c *conn) supersede() {
+	defer c.quit()
 	c.End(relay.End{
 		Reason: relay.Overload, Retry: c.h.jitter(),
 		Err: fault.New(fault.Exhausted, "too_many_connections", "a newer connection of the device took this one's place"),
@@ -190,8 +199,19 @@ func (c *conn) supersede() {
 func (c *conn) close() {
 	c.cut()
 	_ = c.ws.CloseNow() // frees what the library holds; the connection is closed
-	c.session.Leave()
+	c.quit()
 	c.h.crowd.forget(c)
+}
+
+// quit leaves the session, once.
+func (c *conn) quit() {
+	c.mu.Lock()
+	already := c.left
+	c.left = true
+	c.mu.Unlock()
+	if !already {
+		c.session.Leave()
+	}
 }
 
 // pinged and ponged are called by the reader, inside the library.

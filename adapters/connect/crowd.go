@@ -39,7 +39,7 @@ func (c *crowd) admit(n *conn) error {
 	var victim *conn
 	if len(mine) >= c.limits.ConnectionsPerPrincipal {
 		victim = slices.MinFunc(mine, func(a, b *conn) int { return cmp.Compare(a.heard.Load(), b.heard.Load()) })
-		if n.heard.Load()-victim.heard.Load() < int64(stale) {
+		if n.heard.Load()-victim.heard.Load() < int64(stale) || !victim.is(open) {
 			c.mu.Unlock()
 			return fault.New(fault.Exhausted, "too_many_connections", "the device has %d connections", len(mine)).
 				Curable("close one of them, or wait until one has been silent for %v", stale)

@@ -48,7 +48,9 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 		panic(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"},
+		SerialNumber: big.NewInt(1), NotBefore: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:    time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), // a bubble's clock begins in 2000
+		DNSNames:    []string{"localhost"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -61,11 +63,12 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 // site is a handler behind its listener, on a plane in memory.
 type site struct {
 	*plane
-	tb      testing.TB
-	handler *connect.Handler
-	server  *connect.Server
-	address string
-	client  *http.Client
+	tb       testing.TB
+	handler  *connect.Handler
+	server   *connect.Server
+	listener net.Listener
+	address  string
+	client   *http.Client
 }
 
 type nobody struct{}
@@ -84,6 +87,44 @@ func newSite(tb testing.TB, l connect.Limits) *site { return newSiteWith(tb, l, 
 
 func newSiteWith(tb testing.TB, l connect.Limits, f connect.Forwarder) *site {
 	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return newSiteOn(tb, l, f, listener)
+}
+
+// newBubble is a site within a synctest bubble: its connections are pipes, on which goroutines wait as the bubble knows it.
+func newBubble(tb testing.TB, l connect.Limits) *site {
+	tb.Helper()
+	return newSiteOn(tb, l, nobody{}, &pipes{conns: make(chan net.Conn), closed: make(chan struct{})})
+}
+
+// pipes is a listener whose connections are pipes.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+func newSiteOn(tb testing.TB, l connect.Limits, f connect.Forwarder, listener net.Listener) *site {
+	tb.Helper()
 	s := &site{plane: newPlane(), tb: tb}
 	log := slog.New(slog.DiscardHandler)
 	s.handler = connect.New(connect.Options{URL: "wss://region.example/connect/v1", Limits: l, Log: log}, s.plane, f)
@@ -91,10 +132,7 @@ func newSiteWith(tb testing.TB, l connect.Limits, f connect.Forwarder) *site {
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { c := certificate(); return &c, nil },
 		Limits:      l, Log: log,
 	}, s.handler)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s.listener = listener
 	s.address = listener.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(listener) }()
@@ -124,14 +162,32 @@ func clientTLS() *tls.Config {
 	return &tls.Config{RootCAs: roots, ServerName: "localhost"}
 }
 
-// dial opens a TLS connection.
-func (s *site) dial() *tls.Conn {
+// network opens a connection without TLS.
+func (s *site) network() net.Conn {
 	s.tb.Helper()
-	c, err := tls.Dial("tcp", s.address, clientTLS())
+	var c net.Conn
+	var err error
+	if p, ok := s.listener.(*pipes); ok {
+		var far net.Conn
+		c, far = net.Pipe()
+		p.conns <- far
+	} else {
+		c, err = net.Dial("tcp", s.address)
+	}
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 	s.tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// dial opens a TLS connection.
+func (s *site) dial() *tls.Conn {
+	s.tb.Helper()
+	c := tls.Client(s.network(), clientTLS())
+	if err := c.Handshake(); err != nil {
+		s.tb.Fatal(err)
+	}
 	return c
 }
 
@@ -152,13 +208,40 @@ func (s *site) connect(token string) *phone {
 	s.tb.Helper()
 	p, r := s.attempt(upgradeRequest("Sec-WebSocket-Protocol: "+contract.ConnectProtocol, "Authorization: Bearer "+token))
 	if r.StatusCode != http.StatusSwitchingProtocols {
-		body, _ := io.ReadAll(r.Body)
-		s.tb.Fatalf("%s is answered %s %s", token, r.Status, body)
+		s.tb.Fatalf("%s is answered %s %s", token, r.Status, r.Body)
 	}
 	return p
 }
 
-func (s *site) attempt(request string) (*phone, *http.Response) {
+// answer is an answer over HTTP that was read to its end.
+type answer struct {
+	StatusCode    int
+	Status        string
+	Header        http.Header
+	Body          string
+	ContentLength int64
+	Close         bool
+}
+
+func readAnswer(tb testing.TB, r *http.Response, err error) answer {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer r.Body.Close()
+	a := answer{r.StatusCode, r.Status, r.Header, "", r.ContentLength, r.Close}
+	if r.StatusCode != http.StatusSwitchingProtocols {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		a.Body = string(body)
+	}
+	return a
+}
+
+// attempt sends a request as it is, and reads the answer.
+func (s *site) attempt(request string) (*phone, answer) {
 	s.tb.Helper()
 	p := &phone{Conn: s.dial(), tb: s.tb}
 	p.in = bufio.NewReader(p.Conn)
@@ -167,11 +250,7 @@ func (s *site) attempt(request string) (*phone, *http.Response) {
 	}
 	_ = p.SetReadDeadline(time.Now().Add(patience))
 	r, err := http.ReadResponse(p.in, nil)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	s.tb.Cleanup(func() { _ = r.Body.Close() })
-	return p, r
+	return p, readAnswer(s.tb, r, err)
 }
 
 // masked is a client's frame (RFC 6455 §5.2).
@@ -219,18 +298,22 @@ func (p *phone) say(format string, args ...any) {
 // frame reads the next frame.
 func (p *phone) frame() (op byte, payload []byte, err error) {
 	_ = p.SetReadDeadline(time.Now().Add(patience))
+	return readFrame(p.in)
+}
+
+func readFrame(in io.Reader) (op byte, payload []byte, err error) {
 	var head [2]byte
-	if _, err := io.ReadFull(p.in, head[:]); err != nil {
+	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return 0, nil, err
 	}
 	n := uint64(head[1])
 	var long [8]byte
 	switch n {
 	case 126:
-		_, err = io.ReadFull(p.in, long[6:])
+		_, err = io.ReadFull(in, long[6:])
 		n = binary.BigEndian.Uint64(long[:])
 	case 127:
-		_, err = io.ReadFull(p.in, long[:])
+		_, err = io.ReadFull(in, long[:])
 		n = binary.BigEndian.Uint64(long[:])
 	}
 	if err == nil && (head[0]&whole == 0 || n > 1<<20) {
@@ -240,7 +323,7 @@ func (p *phone) frame() (op byte, payload []byte, err error) {
 		return 0, nil, err
 	}
 	payload = make([]byte, n)
-	_, err = io.ReadFull(p.in, payload)
+	_, err = io.ReadFull(in, payload)
 	return head[0] & 0xf, payload, err
 }
 

@@ -21,8 +21,9 @@ func (n node) Enter(ctx context.Context, d relay.Device, l relay.Line) (Session,
 	return s, nil
 }
 
-// Relocate is Plane's: the forwarder told the node already that the route was refused.
+// Relocate is Plane's.
 func (n node) Relocate(ctx context.Context, refused authority.Route) (relay.Where, error) {
+	n.RouteRefused(refused)
 	return n.Locate(ctx, refused.Tenant, nil)
 }
 

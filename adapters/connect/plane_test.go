@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"berth/adapters/connect"
@@ -23,15 +24,20 @@ type plane struct {
 	mu       sync.Mutex
 	tokens   map[string]error // refused tokens
 	entering error
+	entered  func(relay.Line) // is told of a session before Enter returns
+	waiting  int              // publishes
 	filing   error
 	where    []func() (relay.Where, error) // answers of Locate and Relocate, in order; then here
 	believed []*int64
 	tenants  map[string]*tenantData
 	sessions map[*session]struct{}
 	left     int
-	hold     chan struct{} // publishes wait for it, where it is not nil
-	taking   chan struct{} // Take waits for it, where it is not nil
-	failing  error         // of Take
+	instead  func(relay.Publish, func(int64, error)) // of publishing, where it is not nil
+	hold     chan struct{}                           // publishes wait for it, where it is not nil
+	taking   chan struct{}                           // Take waits for it, where it is not nil
+	failing  error                                   // of Take
+	takes    atomic.Int64                            // how often it was called
+	follows  func()                                  // is called when a subscription is there, before Subscribe returns
 }
 
 type tenantData struct {
@@ -93,6 +99,9 @@ func (p *plane) Enter(_ context.Context, d relay.Device, l relay.Line) (connect.
 	}
 	s := &session{plane: p, device: d, line: l, after: map[string]int64{}}
 	p.sessions[s] = struct{}{}
+	if p.entered != nil {
+		p.entered(l)
+	}
 	return s, nil
 }
 
@@ -110,6 +119,13 @@ func (p *plane) stored(tenant, route string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.tenant(tenant).routes[route])
+}
+
+// publishing is how many publishes were ever held.
+func (p *plane) publishing() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
 }
 
 // open is how many sessions are open.
@@ -145,19 +161,26 @@ type session struct {
 func (s *session) route(handle string) (string, error) {
 	principal, route, ok := strings.Cut(handle, "-")
 	if !ok || principal != s.device.Principal {
-		return "", fault.New(fault.NotFound, "route_handle_unknown", "the handle is none of the device's")
+		return "", fault.New(fault.Forbidden, "handle_refused", "the handle is none of the device's")
 	}
 	return route, nil
 }
 
 func (s *session) Publish(p relay.Publish, done func(int64, error)) {
 	s.plane.mu.Lock()
-	hold := s.plane.hold
+	hold, instead := s.plane.hold, s.plane.instead
 	s.plane.mu.Unlock()
+	if instead != nil {
+		instead(p, done)
+		return
+	}
 	if hold == nil {
 		done(s.publish(p))
 		return
 	}
+	s.plane.mu.Lock()
+	s.plane.waiting++
+	s.plane.mu.Unlock()
 	go func() {
 		<-hold
 		done(s.publish(p))
@@ -208,7 +231,13 @@ func (s *session) Subscribe(_ context.Context, handle string, after int64) (rela
 		return relay.Subscribed{}, err
 	}
 	s.plane.mu.Lock()
-	defer s.plane.mu.Unlock()
+	defer func() {
+		follows := s.plane.follows
+		s.plane.mu.Unlock()
+		if follows != nil {
+			follows()
+		}
+	}()
 	head := int64(len(s.plane.tenant(s.device.Tenant).routes[route]))
 	if after > head {
 		return relay.Subscribed{}, fault.New(fault.Invalid, "after_beyond_end", "the route has %d messages", head)
@@ -233,6 +262,7 @@ func (s *session) Take(_ context.Context, most int) (out []engine.Message, more 
 	s.plane.mu.Lock()
 	wait := s.plane.taking
 	s.plane.mu.Unlock()
+	s.plane.takes.Add(1)
 	if wait != nil {
 		<-wait
 	}

@@ -54,9 +54,9 @@ func TestErrorsThatCanBeMended(t *testing.T) {
 	alice, bob := s.connect("acme.alice"), s.connect("acme.bob")
 	for _, c := range []struct{ frame, of, id, slug string }{
 		{`{"op":"subscribe","handle":"alice-main","after":1}`, "subscribe", "", "after_beyond_end"},
-		{`{"op":"subscribe","handle":"bob-main","after":0}`, "subscribe", "", "route_handle_unknown"},
-		{`{"op":"unsubscribe","handle":"bob-main"}`, "unsubscribe", "", "route_handle_unknown"},
-		{`{"op":"publish","handle":"bob-main","id":"x","body":1}`, "publish", "x", "route_handle_unknown"},
+		{`{"op":"subscribe","handle":"bob-main","after":0}`, "subscribe", "", "handle_refused"},
+		{`{"op":"unsubscribe","handle":"bob-main"}`, "unsubscribe", "", "handle_refused"},
+		{`{"op":"publish","handle":"bob-main","id":"x","body":1}`, "publish", "x", "handle_refused"},
 		{`{"op":"publish","handle":"alice-main","id":"","body":1}`, "publish", "", "publish_id_invalid"},
 		{`{"op":"publish","handle":"alice-main","id":"y","body":"` + strings.Repeat("a", 49<<10) + `"}`, "publish", "y", "body_too_large"},
 		{`{"op":"revoke","principal":"bob"}`, "revoke", "", "revoke_not_allowed"},
@@ -111,4 +111,44 @@ func TestRenew(t *testing.T) {
 	if f.ExpiresAt == nil || !f.ExpiresAt.Equal(time.Date(2026, 1, 2, 3, 14, 5, 0, time.UTC)) {
 		t.Errorf("got %+v", f)
 	}
+}
+
+// No message of a route comes before the answer to its subscription, however soon it is there.
+func TestSubscribedComesFirst(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	alice, bob := s.connect("acme.alice"), s.connect("acme.bob")
+	s.mu.Lock()
+	s.follows = func() {
+		bob.works("bob-main", "m1", 1)
+		<-time.After(20 * time.Millisecond) // time enough for a writer that does not wait
+	}
+	s.mu.Unlock()
+	alice.say(`{"op":"subscribe","handle":"alice-main","after":0}`)
+	alice.expect(contract.Frame{Op: contract.OpSubscribed, Route: "main"})
+	alice.expect(contract.Frame{Op: contract.OpMessage, Route: "main", Seq: 1, ID: "m1", Body: []byte(`{"n":1}`)})
+}
+
+// Nor does one come after the answer to an unsubscribe, although it was on its way.
+func TestNothingComesAfterUnsubscribed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	alice, bob := s.connect("acme.alice"), s.connect("acme.bob")
+	alice.say(`{"op":"subscribe","handle":"alice-main","after":0}`)
+	alice.expect(contract.Frame{Op: contract.OpSubscribed, Route: "main"})
+	eventually(t, "the session was asked", func() bool { return s.takes.Load() > 0 })
+	before, hold := s.takes.Load(), make(chan struct{})
+	s.mu.Lock()
+	s.taking = hold
+	s.mu.Unlock()
+	bob.works("bob-main", "m1", 1)
+	eventually(t, "the session is asked", func() bool { return s.takes.Load() > before })
+	alice.say(`{"op":"unsubscribe","handle":"alice-main"}`)
+	<-time.After(20 * time.Millisecond) // time enough for a reader that does not wait
+	s.mu.Lock()
+	s.taking = nil
+	s.mu.Unlock()
+	close(hold)
+	alice.expect(contract.Frame{Op: contract.OpMessage, Route: "main", Seq: 1, ID: "m1", Body: []byte(`{"n":1}`)})
+	alice.expect(contract.Frame{Op: contract.OpUnsubscribed, Route: "main"})
 }

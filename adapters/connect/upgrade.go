@@ -90,7 +90,7 @@ func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.counts.opened.Add(1)
-	go c.read()
+	go c.read() //nolint:gosec // it outlives the request that began it
 }
 
 // upgrade switches protocols. Any page may connect (a token is no cookie: a page must have been given it), and nothing is

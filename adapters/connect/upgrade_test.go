@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -21,15 +20,11 @@ import (
 )
 
 // refused reads a problem and compares status and slug.
-func refused(tb testing.TB, r *http.Response, status int, slug string) contract.Problem {
+func refused(tb testing.TB, r answer, status int, slug string) contract.Problem {
 	tb.Helper()
 	var p contract.Problem
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := json.Unmarshal(body, &p); err != nil {
-		tb.Fatalf("%s %q is no problem: %v", r.Status, body, err)
+	if err := json.Unmarshal([]byte(r.Body), &p); err != nil {
+		tb.Fatalf("%s %q is no problem: %v", r.Status, r.Body, err)
 	}
 	if r.StatusCode != status || p.Status != status || p.Slug() != slug || r.Header.Get("Content-Type") != contract.ProblemType ||
 		p.RequestID == "" || r.Header.Get("X-Request-Id") != p.RequestID {
@@ -46,7 +41,9 @@ const (
 // What is no opening handshake of this protocol is answered as a problem that says what is wrong, and opens no session.
 func TestUpgradesAreRefusedAsProblems(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, limits())
+	l := limits()
+	l.HeaderTimeout = time.Second // a body that was announced is waited for so long
+	s := newSite(t, l)
 	good := upgradeRequest(offer, alice)
 	edit := func(old, new string) string {
 		out := strings.Replace(good, old, new, 1)
@@ -116,8 +113,7 @@ func TestFaultsOfTheNodeAreProblems(t *testing.T) {
 		s.mu.Unlock()
 		_, r := s.attempt(upgradeRequest(offer, "Authorization: Bearer acme.bad"))
 		refused(t, r, 401, slug)
-		answer := s.do(t, http.MethodGet, attachment(digestOf("x")), "acme.bad", nil)
-		refused(t, answer, 401, slug)
+		refused(t, s.do(t, http.MethodGet, attachment(digestOf("x")), "acme.bad", nil), 401, slug)
 	}
 	for _, c := range []struct {
 		err    *fault.Error
@@ -155,10 +151,11 @@ func TestBrowsersConnect(t *testing.T) {
 	s := newSite(t, limits())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ws, r, err := websocket.Dial(ctx, "wss://"+s.address+"/connect/v1", &websocket.DialOptions{
-		HTTPClient: s.client, Subprotocols: []string{contract.ConnectProtocol, contract.ConnectTokenPrefix + "acme.alice"},
-		HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
-	})
+	ws, r, err := websocket.Dial( //nolint:bodyclose // it is the library's
+		ctx, "wss://"+s.address+"/connect/v1", &websocket.DialOptions{
+			HTTPClient: s.client, Subprotocols: []string{contract.ConnectProtocol, contract.ConnectTokenPrefix + "acme.alice"},
+			HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +261,8 @@ func TestForwardedRequestsGoNoFurther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := record(s.handler, r.WithContext(contract.WithForwarded(r.Context(), contract.Forwarded{Node: "n2", Generation: 5})))
-	refused(t, answer, 409, "not_holder")
+	got := record(t, s.handler, r.WithContext(contract.WithForwarded(r.Context(), contract.Forwarded{Node: "n2", Generation: 5})))
+	refused(t, got, 409, "not_holder")
 	if len(s.believed) != 1 || s.believed[0] == nil || *s.believed[0] != 5 {
 		t.Errorf("believed is %v", s.believed)
 	}

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ const (
 )
 
 // errFragmented is what reading a message ends with that is cut into too many pieces.
-var errFragmented = errors.New("a message has too many fragments") //nolint:gochecknoglobals // an immutable value
+var errFragmented = errors.New("a message has too many fragments")
 
 // rawOf finds the connection under TLS.
 func rawOf(c net.Conn) net.Conn {
@@ -96,6 +97,14 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close closes the connection under TLS, without a word: TLS's own would wait for what is being written.
+func (w *wire) Close() error {
+	if secured, ok := w.Conn.(*tls.Conn); ok {
+		return secured.NetConn().Close()
+	}
+	return w.Conn.Close()
+}
+
 // Write writes a control frame of the WebSocket library.
 func (w *wire) Write(p []byte) (int, error) {
 	w.mu.Lock()
@@ -117,7 +126,7 @@ func (w *wire) Write(p []byte) (int, error) {
 }
 
 // errOver is what writing ends with after a close frame.
-var errOver = fmt.Errorf("the close frame was written: %w", net.ErrClosed) //nolint:gochecknoglobals // an immutable value
+var errOver = fmt.Errorf("the close frame was written: %w", net.ErrClosed)
 
 // push writes within the time that a device has to take it.
 func (w *wire) push(p []byte) error {
@@ -234,11 +243,11 @@ func frame(b []byte, first byte, payload []byte) []byte {
 func header(b []byte, first byte, n int) []byte {
 	switch {
 	case n < length16:
-		return append(b, first, byte(n))
+		return append(b, first, byte(n)) //nolint:gosec // compared above
 	case n < 1<<16:
-		return binary.BigEndian.AppendUint16(append(b, first, length16), uint16(n)) //nolint:gosec // compared above
+		return binary.BigEndian.AppendUint16(append(b, first, length16), uint16(n))
 	}
-	return binary.BigEndian.AppendUint64(append(b, first, length64), uint64(n)) //nolint:gosec // a length
+	return binary.BigEndian.AppendUint64(append(b, first, length64), uint64(n))
 }
 
 func closeFrame(b []byte, code int, reason string) []byte {

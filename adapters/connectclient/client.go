@@ -69,7 +69,7 @@ func (c *Client) Err() error {
 const (
 	firstPause   = 500 * time.Millisecond // before the first attempt after a failure; doubled each time
 	longestPause = 15 * time.Second
-	patience     = 3 // so many refusals of fresh tokens in a row are believed
+	patience     = 6 // so many doubtful refusals in a row are believed
 )
 
 func (c *Client) run(ctx context.Context) {
@@ -81,7 +81,7 @@ func (c *Client) run(ctx context.Context) {
 		if connected {
 			failures, refusals = 0, 0
 		}
-		if fault.KindOf(err) == fault.Unauthenticated {
+		if doubtful(err) {
 			refusals++
 		}
 		switch {
@@ -116,7 +116,15 @@ func final(err error) bool {
 		return g.final()
 	}
 	lasting := []fault.Kind{fault.Forbidden, fault.NotFound, fault.Invalid, fault.Gone}
-	return slices.Contains(lasting, fault.KindOf(err)) && fault.SlugOf(err) != "tenant_suspended" // which ends when it is resumed
+	return slices.Contains(lasting, fault.KindOf(err)) && !slices.Contains([]string{
+		"tenant_suspended",  // which ends when it is resumed
+		"principal_unknown", // to a node that was not told yet of a device just paired
+	}, fault.SlugOf(err))
+}
+
+// doubtful says whether an answer is believed only when it comes again and again.
+func doubtful(err error) bool {
+	return fault.KindOf(err) == fault.Unauthenticated || fault.SlugOf(err) == "principal_unknown"
 }
 
 // pauseAfter is how long to wait. The origin's own word on it was drawn for this device, and counts as it is; that of an

@@ -123,6 +123,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A publish that is refused for now is sent again when it may be; whoever waits for it is told when it is durable.
+func TestPublishesWhenItMay(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t, func(_ int64, l *line) {
+		for range 2 {
+			f := l.gets(contract.OpPublish)
+			l.says(contract.Frame{Op: contract.OpError, Of: f.Op, ID: f.ID, Slug: "rate_limited", Detail: "x", RetryAfterMS: 1})
+		}
+		l.says(contract.Frame{Op: contract.OpAck, ID: l.gets(contract.OpPublish).ID, Seq: 3})
+		l.waits()
+	})
+	if seq, err := o.dial(o.options()).Publish(t.Context(), "h", "one", []byte(`1`)); seq != 3 || err != nil || o.came.Load() != 1 {
+		t.Errorf("%d, %v, over %d connections", seq, err, o.came.Load())
+	}
+}
+
 // ageing gives tokens of two seconds, and counts them.
 type ageing struct{ given atomic.Int64 }
 
@@ -169,11 +185,11 @@ func TestOriginRefuses(t *testing.T) {
 		status  int
 		came    int64
 		dropped int64
-	}{{"device_token_audience", http.StatusUnauthorized, 3, 3}, {"principal_revoked", http.StatusForbidden, 1, 0}} {
+	}{{"device_token_audience", http.StatusUnauthorized, 6, 6}, {"principal_revoked", http.StatusForbidden, 1, 0}} {
 		var came atomic.Int64
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if came.Add(1) == 1 && c.came > 1 {
-				w.Header().Set("Retry-After", "1")
+				w.Header().Set("Retry-After", "9")
 			}
 			w.Header().Set("Content-Type", contract.ProblemType)
 			w.WriteHeader(c.status)
@@ -181,7 +197,8 @@ func TestOriginRefuses(t *testing.T) {
 		}))
 		tokens := &refused{}
 		client := connectclient.Dial(t.Context(), connectclient.Options{
-			URL: "wss" + s.URL[len("https"):] + "/connect/v1", TLS: trusting(s), Tokens: tokens,
+			Pause: 50 * time.Millisecond,
+			URL:   "wss" + s.URL[len("https"):] + "/connect/v1", TLS: trusting(s), Tokens: tokens,
 		})
 		<-client.Done()
 		if fault.SlugOf(client.Err()) != c.slug || came.Load() != c.came || tokens.dropped.Load() != c.dropped {

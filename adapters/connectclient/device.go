@@ -71,6 +71,11 @@ func (d *Device) Handle(route string) (string, error) {
 	return "", fault.New(fault.NotFound, "route_unknown", "the device was given no handle of a route %q", route)
 }
 
+// PublicKey is the public half of the device's key.
+func (d *Device) PublicKey() ed25519.PublicKey {
+	return ed25519.PublicKey(d.key[ed25519.SeedSize:]) // as crypto/ed25519 lays a key out
+}
+
 const assertionLife = 30 * time.Second
 
 // Assertion proves the device's key to the API, once (A7).

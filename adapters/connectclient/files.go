@@ -74,18 +74,30 @@ func (f *Files) Attach(ctx context.Context, content io.ReadSeeker) (digest [sha2
 
 // again waits before the next attempt, where there is to be one.
 func (f *Files) again(ctx context.Context, err error, failures int) error {
-	slug := fault.SlugOf(err)
 	f.transport.CloseIdleConnections() // at the origin another node may answer, and do better
-	mends := err == nil || slug == "upload_offset" || fault.KindOf(err) == fault.Unavailable || fault.KindOf(err) == fault.Exhausted && slug != "tenant_quota_exceeded"
 	switch {
-	case !mends || failures >= attempts && err != nil:
-		return err
-	case err == nil || slug == "upload_offset" && failures == 0:
+	case err == nil && failures < attempts:
 		return nil
+	case err == nil:
+		return fault.New(fault.Internal, "unexpected_answer", "the origin takes parts of the attachment, and has no more of it")
+	case !mends(err) || failures >= attempts:
+		return err
 	case !sleep(ctx, pauseAfter(err, failures, f.o.longest())):
 		return fault.New(fault.Unavailable, "request_ended", "the request ended first").Because(errors.Join(context.Cause(ctx), err))
 	}
 	return nil
+}
+
+// mends says whether trying again helps: where an upload is to go on elsewhere, or the origin has no room or no node for now.
+func mends(err error) bool {
+	switch fault.SlugOf(err) {
+	case "upload_offset", "body_truncated", "body_too_slow", "not_holder", "generation_changed", "principal_unknown":
+		return true
+	case "tenant_quota_exceeded", "disk_full":
+		return false
+	}
+	kind := fault.KindOf(err)
+	return kind == fault.Unavailable || kind == fault.Exhausted
 }
 
 // uploaded says how much of an attachment is there.
@@ -106,6 +118,9 @@ func (f *Files) uploaded(ctx context.Context, digest [sha256.Size]byte) (offset 
 	got, err := f.do(ctx, http.MethodGet, digest, nil, nil)
 	if err != nil {
 		return 0, false, err
+	}
+	if got.StatusCode == http.StatusOK { // it came meanwhile
+		return 0, true, got.Body.Close()
 	}
 	return 0, false, refusal(got)
 }

@@ -106,11 +106,16 @@ func (c *Client) ask(ctx context.Context, f contract.Frame) (contract.Frame, err
 func (c *Client) enqueue(f contract.Frame) *request {
 	r := &request{frame: f, answer: make(chan answer, 1), once: f.Op == contract.OpRenew || f.Op == contract.OpUnsubscribe}
 	c.pending = append(c.pending, r)
+	c.rouse()
+	return r
+}
+
+// rouse has the writer look.
+func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
-	return r
 }
 
 func (c *Client) await(ctx context.Context, r *request) (contract.Frame, error) {

@@ -1,7 +1,9 @@
 package connectclient
 
 import (
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"berth/adapters/contract"
 	"berth/domain/fault"
@@ -64,7 +66,11 @@ func (c *Client) established(r *request, f contract.Frame) {
 func (c *Client) refused(f contract.Frame) error {
 	err := refusalOf(f)
 	if f.Of == contract.OpPublish && f.ID != "" {
-		c.settle(c.published(f.ID), answer{err: err})
+		if r := c.published(f.ID); f.RetryAfterMS > 0 {
+			c.later(r, time.Duration(f.RetryAfterMS)*time.Millisecond)
+		} else {
+			c.settle(r, answer{err: err})
+		}
 		return nil
 	}
 	r := c.first(f.Of)
@@ -96,6 +102,24 @@ func (c *Client) published(id string) *request {
 		return nil
 	}
 	return c.pending[i]
+}
+
+// later has a publish sent again, where waiting helps, as the origin says. Those that were told the same do not come at once.
+func (c *Client) later(r *request, after time.Duration) {
+	if r == nil {
+		return
+	}
+	time.AfterFunc(after+rand.N(after), func() { //nolint:gosec // it spreads load, and is no secret
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.Index(c.pending, r)
+		if i < 0 || i >= c.sent { // it was given up, or goes over another connection by now
+			return
+		}
+		c.pending = append(slices.Delete(c.pending, i, i+1), r)
+		c.sent--
+		c.rouse()
+	})
 }
 
 // first is the request of an operation that was sent first and is unanswered.

@@ -101,12 +101,13 @@ th, td { border-color: #333 } .yes { color: #7fd69b } .no { color: #ff9b9b } }
 <dt>certificate</dt><dd>{{.Node.SPIFFEID}}{{with .Node.Fingerprint}}<small>SHA-256 {{.}}</small>{{end}}{{with .Node.CertificateExpires}}ends {{.}}{{end}}{{with .Node.CertificateRenews}}, is renewed from {{.}}{{end}}{{with .Node.CertificateLost}} <span class="no">{{.Slug}}</span><small>{{.Detail}}{{with .Cure}}; {{.}}{{end}}</small>{{end}}</dd>
 <dt>clock</dt><dd>the control plane's is {{.Node.Skew}} ahead</dd>
 <dt>assignments</dt><dd>version {{.Node.AssignmentsVersion}}</dd>
+<dt>devices</dt><dd>{{count .Node.Sessions}} sessions, {{count .Node.Used}} tenants used, {{count .Node.Engines}} of them open</dd>
 <dt>program</dt><dd>{{.Node.Version}}</dd>
 </dl>
 <table>
 <caption>{{count (len .Tenants)}} tenants concern this node</caption>
-<tr><th>tenant<th>role<th>phase<th>generation<th>version<th>revision<th>snapshot<th>copy<th>write<th>read</tr>
-{{range .Tenants}}<tr><td>{{.Tenant}}<td>{{.Role}}<td>{{.State}}{{with .Migration}}<small>{{.}}</small>{{end}}<td>{{.Generation}}<td>{{.Version}}<td>{{.Revision}}<td>{{with .SnapshotAge}}{{.}} old{{else}}none{{end}}<td>{{.Copy}}<td>{{template "answer" .Write}}<td>{{template "answer" .Read}}{{with .Failed}}<small class="no">{{.Slug}}: {{.Detail}}</small>{{end}}</tr>
+<tr><th>tenant<th>role<th>phase<th>generation<th>version<th>revision<th>snapshot<th>copy<th>devices<th>write<th>read</tr>
+{{range .Tenants}}<tr><td>{{.Tenant}}<td>{{.Role}}<td>{{.State}}{{with .Migration}}<small>{{.}}</small>{{end}}<td>{{.Generation}}<td>{{.Version}}<td>{{.Revision}}<td>{{with .SnapshotAge}}{{.}} old{{else}}none{{end}}<td>{{.Copy}}<td>{{if .Engine}}{{count .Sessions}} sessions{{else if .Used}}closed just now{{else}}unused{{end}}<td>{{template "answer" .Write}}<td>{{template "answer" .Read}}{{with .Failed}}<small class="no">{{.Slug}}: {{.Detail}}</small>{{end}}</tr>
 {{end}}</table>
 </html>
 {{define "answer"}}{{with .}}<span class="no">{{.Slug}}</span><small>{{.Detail}}</small>{{else}}<span class="yes">yes</span>{{end}}{{end}}

@@ -45,6 +45,9 @@ type node struct {
 	AssignmentsVersion int64   `json:"assignments_version"`
 	Waiting            int     `json:"tenants_waiting"`
 	Guarded            int     `json:"open"`
+	Used               int     `json:"tenants_used"`
+	Engines            int     `json:"engines_open"`
+	Sessions           int     `json:"sessions"`
 }
 
 type tenant struct {
@@ -57,6 +60,9 @@ type tenant struct {
 	Revision    int64   `json:"revision"`
 	SnapshotAge string  `json:"snapshot_age,omitempty"`
 	Copy        string  `json:"copy"`
+	Used        bool    `json:"used"`
+	Engine      bool    `json:"engine_open"`
+	Sessions    int     `json:"sessions"`
 	MayWrite    bool    `json:"may_write"`
 	Write       *reason `json:"write_denied,omitempty"`
 	MayRead     bool    `json:"may_read"`
@@ -71,14 +77,14 @@ func nodeOf(s relay.Status) node {
 		LeaseEpoch: s.LeaseEpoch, LeaseLeft: lasting(s.LeaseLeft), SPIFFEID: s.Identity.SPIFFEID, Fingerprint: s.Identity.Fingerprint,
 		CertificateExpires: instant(s.Identity.NotAfter), CertificateRenews: instant(s.Identity.RenewAt),
 		CertificateLost: reasonOf(s.Identity.Lost), Skew: lasting(s.Skew), AssignmentsVersion: s.AssignmentsVersion,
-		Waiting: s.Waiting, Guarded: s.Guarded,
+		Waiting: s.Waiting, Guarded: s.Guarded, Used: s.Rooms, Engines: s.Engines, Sessions: s.Sessions,
 	}
 }
 
 func tenantOf(t relay.TenantStatus) tenant {
 	out := tenant{
 		Tenant: t.Tenant, Role: t.Role.String(), State: t.State.String(), Migration: t.Migration, Generation: t.Generation,
-		Version: t.Version, Revision: t.Revision, Copy: copyOf(t.Copy), MayWrite: t.Write == nil, Write: reasonOf(t.Write),
+		Version: t.Version, Revision: t.Revision, Used: t.Used, Engine: t.Engine, Sessions: t.Sessions, Copy: copyOf(t.Copy), MayWrite: t.Write == nil, Write: reasonOf(t.Write),
 		MayRead: t.Read == nil, Read: reasonOf(t.Read), Failed: reasonOf(t.Failed),
 	}
 	if t.SnapshotAge >= 0 {

@@ -96,7 +96,7 @@ func farewell(g contract.Frame, code uint16) []byte {
 	out := []byte{finBit | opText, length16}
 	out = binary.BigEndian.AppendUint16(out, uint16(len(body))) //nolint:gosec // a reason, a number and a URL
 	if len(body) < length16 {
-		out = []byte{finBit | opText, byte(len(body))}
+		out = []byte{finBit | opText, byte(len(body))} //nolint:gosec // it is less than 126
 	}
 	out = append(out, body...)
 	out = append(out, finBit|opClose, byte(2+len(g.Reason))) //nolint:gosec // a word

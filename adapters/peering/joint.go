@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -50,7 +51,7 @@ func (j *joint) run(ctx context.Context, sent []byte) {
 // down is the direction to the device. Where the peer is lost, or this node stops, the device is told.
 func (j *joint) down() {
 	err := j.carry(j.device, j.peer, nil, j.frames.follow)
-	if err == nil {
+	if err == nil && !truncated(j.peer) {
 		closeWrite(j.device)
 		j.linger()
 		return
@@ -65,7 +66,10 @@ func (j *joint) farewell() {
 	if j.stopped.Load() {
 		reason, code = contract.GoawayShutdown, closeGoingAway
 	}
-	if !j.frames.between() {
+	j.mu.Lock()
+	over := j.over
+	j.mu.Unlock()
+	if over || !j.frames.between() {
 		return
 	}
 	_ = j.device.SetWriteDeadline(time.Now().Add(j.f.o.Limits.Farewell)) // a dead connection says so below
@@ -165,22 +169,39 @@ func (j *joint) carry(to, from net.Conn, first []byte, seen func([]byte)) error 
 	}
 }
 
-// carryMore passes on a beginning together with what is there of the rest. Of a TLS record that was longer than the beginning, that is
-// there; where the record ended just with it the beginning would wait for the next one, and goes ahead.
+// carryMore passes on a beginning together with what is there of its TLS record, and then, where much comes, that, until nothing has come
+// for a moment.
 func (j *joint) carryMore(to, from net.Conn, begun []byte, seen func([]byte)) error {
 	p, _ := pieces.Get().(*piece)
 	defer pieces.Put(p)
+	defer func() { _ = from.SetReadDeadline(time.Time{}) }()
 	n := copy(p[:], begun)
-	_ = from.SetReadDeadline(time.Unix(1, 0))
-	more, err := from.Read(p[n:])
-	_ = from.SetReadDeadline(time.Time{})
+	more, err := ready(from, p[n:], time.Unix(1, 0)) // what would have to be waited for does not hold up the beginning
+	for n += more; ; {
+		if werr := j.write(to, p[:n], seen); werr != nil || err != nil {
+			return cmp.Or(werr, err)
+		}
+		if more > 0 && n < pieceSize {
+			return nil // it was a record, and there is no more of it
+		}
+		if n, err = ready(from, p[:], time.Now().Add(moment)); n == 0 {
+			return err
+		}
+		more = 0
+	}
+}
+
+// moment is how long a connection on which much came keeps the memory for more.
+const moment = 20 * time.Millisecond
+
+// ready reads what comes until an instant. That nothing does is no error.
+func ready(from net.Conn, b []byte, until time.Time) (int, error) {
+	_ = from.SetReadDeadline(until) // a dead connection says so below
+	n, err := from.Read(b)
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		err = nil
 	}
-	if werr := j.write(to, p[:n+more], seen); werr != nil {
-		return werr
-	}
-	return err
+	return n, err
 }
 
 func (j *joint) write(to net.Conn, b []byte, seen func([]byte)) error {

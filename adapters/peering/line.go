@@ -3,8 +3,11 @@ package peering
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"berth/domain/fault"
@@ -15,9 +18,27 @@ type line struct {
 	net.Conn
 	gone func(*line) // called once, when it is closed
 
+	broken atomic.Bool // nothing comes any more
+
 	mu     sync.Mutex
 	link   Link // nil until the other end is believed
 	closed bool
+}
+
+// Read notes the end of the connection.
+func (l *line) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if err != nil && errors.Is(err, io.EOF) {
+		l.broken.Store(true)
+	}
+	return n, err
+}
+
+// truncated says whether what seems to be the end of what a peer says is that of its connection, without a word: package tls tells
+// the two not apart (RFC 8446 §6.1).
+func truncated(c *tls.Conn) bool {
+	l, ok := c.NetConn().(*line)
+	return ok && l.broken.Load()
 }
 
 // Close closes the connection and forgets it, also in the middle of whatever goes on over it.

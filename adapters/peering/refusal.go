@@ -20,15 +20,13 @@ func refusalOf(a *http.Response) error {
 	if a.StatusCode != http.StatusConflict && a.StatusCode != http.StatusServiceUnavailable {
 		return nil
 	}
-	if kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err != nil || kind != contract.ProblemType {
+	if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); kind != contract.ProblemType { // empty where there is none
 		return nil
 	}
 	body, err := io.ReadAll(io.LimitReader(a.Body, maxProblem))
 	a.Body = rejoined{io.MultiReader(bytes.NewReader(body), after(a.Body, err)), a.Body}
 	var p contract.Problem
-	if json.Unmarshal(body, &p) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(body, &p) // what is no problem names no refusal
 	switch p.Slug() {
 	case "not_holder":
 		return fault.New(fault.Unavailable, "not_holder", "the node that the route leads to does not hold the tenant").After(time.Second)

@@ -18,10 +18,11 @@ import (
 func (f *Forwarder) transfer(w http.ResponseWriter, r *http.Request, to authority.Route) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	body := &sending{r: r, control: http.NewResponseController(w), left: f.o.Limits.Body, stall: f.o.Limits.StallTimeout}
+	body := newSending(w, r, f.o.Limits)
 	defer body.end()
 	out := &http.Request{
 		Method: r.Method, Host: r.Host, Header: pass(r, to, false), ContentLength: r.ContentLength,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, // without it the transport awaits no 100
 		URL: &url.URL{
 			Scheme: "https", Host: f.pool.host(place{to.Address, to.SPIFFEID}), Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery,
 		},
@@ -44,7 +45,7 @@ func (f *Forwarder) transfer(w http.ResponseWriter, r *http.Request, to authorit
 	default:
 		err = f.failed(r.Context(), to, broken(err))
 	}
-	if body.begun() { // there is no second attempt
+	if body.end() { // there is no second attempt
 		answer(w, err)
 		return nil
 	}
@@ -81,7 +82,7 @@ func (f *Forwarder) giveBack(w http.ResponseWriter, a *http.Response, cancel fun
 	}
 }
 
-var errBodyTooLarge = errors.New("the body is longer than it may be") //nolint:gochecknoglobals // an error
+var errBodyTooLarge = errors.New("the body is longer than it may be")
 
 // sending is a device's body on its way to the peer. It is read no more once the request has ended.
 type sending struct {
@@ -95,16 +96,15 @@ type sending struct {
 	ended bool
 }
 
+func newSending(w http.ResponseWriter, r *http.Request, l Limits) *sending {
+	return &sending{r: r, control: http.NewResponseController(w), left: l.Body, stall: l.StallTimeout}
+}
+
 // Read reads what the device sends, which has to move.
 func (s *sending) Read(b []byte) (int, error) {
-	s.mu.Lock()
-	s.began = true
-	if s.ended {
-		s.mu.Unlock()
+	if !s.begin() {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	_ = s.control.SetReadDeadline(time.Now().Add(s.stall)) // a dead connection says so below
-	s.mu.Unlock()
 	n, err := s.r.Body.Read(b)
 	if s.left -= int64(n); s.left < 0 {
 		return 0, errBodyTooLarge
@@ -112,19 +112,26 @@ func (s *sending) Read(b []byte) (int, error) {
 	return n, err
 }
 
+func (s *sending) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.began = true
+	_ = s.control.SetReadDeadline(time.Now().Add(s.stall)) // a dead connection says so below
+	return true
+}
+
 // Close leaves the device's body to its server.
 func (s *sending) Close() error { return nil }
 
-func (s *sending) begun() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.began
-}
-
-func (s *sending) end() {
+// end has nothing be read any more, and says whether anything was.
+func (s *sending) end() (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	return s.began
 }
 
 // moving is a pooled connection, on which a write may not hang.

@@ -84,7 +84,7 @@ func (f *Forwarder) join(w http.ResponseWriter, r *http.Request, answered http.H
 	j := &joint{f: f, device: device, peer: peer}
 	_ = device.SetDeadline(time.Now().Add(f.o.Limits.StallTimeout)) // a dead connection says so below
 	if j.switched(answered, early) != nil {
-		return nil //nolint:nilerr // the device is gone, and there is nobody to tell
+		return nil // the device is gone, and there is nobody to tell
 	}
 	_ = device.SetDeadline(time.Time{})
 	f.tunnels.Add(1)

@@ -170,6 +170,15 @@ func (s *state) note(id string, err error) {
 	}
 }
 
+// breaks remembers what went wrong with a tenant's Engine, and with nil that it opened.
+func (s *state) breaks(id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tenants[id]; t != nil {
+		t.broken = err
+	}
+}
+
 // wanted says whether a snapshot is to be taken now, or else after which time.
 func (s *state) wanted(id string) (now bool, after time.Duration) {
 	s.mu.RLock()

@@ -26,6 +26,9 @@ func (n *Node) endOf(err error, herd int) End {
 	if !is {
 		reason = Unavailable
 	}
+	if reason == Unavailable || reason == Shutdown { // other tenants' devices come back at the same time
+		herd = max(herd, int(n.rooms.crowd.Load()))
+	}
 	return End{Reason: reason, Err: err, Retry: n.retry(reason, herd)}
 }
 

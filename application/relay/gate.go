@@ -18,8 +18,8 @@ type Permit struct {
 
 // Write permits a write to begin (P8). Recheck is asked before it is acknowledged, and the storage commit reads the copy's
 // fence and stamp in between (placement.Copy.Commits).
-// Faults: Unavailable, with the slugs of placement.Warrant.Check, tenant_not_active, clock_jumped, stopping and
-// node_superseded; those with which the control plane refused the node's certificate.
+// Faults: Unavailable, with the slugs of placement.Warrant.Check, engine_closed where no device uses the tenant,
+// tenant_not_active, clock_jumped, stopping and node_superseded; those with which the control plane refused the node's certificate.
 func (g Gate) Write(tenant string) (Permit, error) {
 	generation, err := g.ask(tenant, writing())
 	if err != nil {

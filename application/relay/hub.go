@@ -108,10 +108,10 @@ func (h *hub) shut(why error) {
 
 // failed is told of what the Engine refused by a defect or damage: it concerns this tenant alone, and ends its Engine.
 func (h *hub) failed(err error) {
-	if fault.KindOf(err) != fault.Internal {
+	if slug := fault.SlugOf(err); slug != "engine_damaged" && slug != "engine_failed" {
 		return
 	}
-	h.node.state.note(h.room.tenant, err)
+	h.node.state.breaks(h.room.tenant, err)
 	h.node.rooms.spawn(func() { h.room.shut(h, err) })
 }
 

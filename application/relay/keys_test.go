@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +66,34 @@ func TestKeysAreBelievedForSoLong(t *testing.T) {
 		}
 		r.spoiled(nil)
 		r.within(6*time.Second, "the keys are known again", func() bool { return r.authenticated(key.KID) == "" })
+	})
+}
+
+// What an answer took on its way is part of its age (A6).
+func TestKeysAgeFromTheQuestion(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		key := r.control.RotateKey()
+		var asked atomic.Int64
+		r.spoiled(func(method string, back bool) error {
+			if method == "Keys" && !back {
+				asked.Store(time.Now().UnixNano())
+			}
+			if method == "Keys" && back {
+				pass(4 * time.Second)
+			}
+			return nil
+		})
+		r.up()
+		r.within(10*time.Second, "the keys are known", func() bool { return r.authenticated(key.KID) == "" })
+		last := time.Unix(0, asked.Load())
+		r.cut()
+		for r.authenticated(key.KID) == "" {
+			pass(time.Millisecond)
+		}
+		if age := time.Since(last); age < 65*time.Second || age > 65*time.Second+2*time.Millisecond {
+			t.Fatalf("the keys were believed for %v after they were asked for", age)
+		}
 	})
 }
 

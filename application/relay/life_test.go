@@ -237,7 +237,9 @@ func TestThousandsOfTenants(t *testing.T) {
 		r.start()
 		r.within(5*time.Second, "the tenants are known", func() bool { return len(r.node.Tenants()) == many+1 })
 		for i := range many {
-			go func() { _ = phoneOf(r.control.Pair(fmt.Sprintf("m%d", i), authorization.Owner)).enter(r.t.Context(), r.node) }()
+			go func() {
+				_ = phoneOf(r.control.Pair(fmt.Sprintf("m%d", i), authorization.Owner)).enter(r.t.Context(), r.node)
+			}()
 		}
 		all := func() (n int) {
 			for _, s := range r.node.Tenants() {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"berth/application/relay"
 	"berth/ports/authority/authoritytest"
 )
 
@@ -91,13 +92,17 @@ func TestRevokedPeerIsCut(t *testing.T) {
 			t.Fatalf("%d links are open", n)
 		}
 		r.control.Revoke("n1")
+		pass(time.Second)
+		if _, err := r.node.BelievePeer(r.t.Context(), r.enrolled("n2"), "", l.cutter("n2 anew")); err != nil || l.why("n1") == "" {
+			t.Fatalf("a list was taken, %v, and the peer that is not on it is not cut", err)
+		}
 		r.within(20*time.Second, "the revoked peer is cut", func() bool { return l.why("n1") == "peer_not_listed" })
 		pass(2 * time.Second)
 		if _, err := r.node.BelievePeer(r.t.Context(), n1, "", l.cutter("again")); slugOf(err) != "peer_not_listed" {
 			t.Fatalf("the revoked peer comes again: %v", err)
 		}
 		link.Close()
-		if l.why("n2") != "" || l.why("closed") != "" || l.why("again") != "" || r.node.PeerLinks() != 1 {
+		if l.why("n2") != "" || l.why("closed") != "" || l.why("again") != "" || r.node.PeerLinks() != 2 {
 			t.Fatalf("others were cut: %v, %d are open", l.cut, r.node.PeerLinks())
 		}
 	})
@@ -116,9 +121,11 @@ func TestOldListCutsAll(t *testing.T) {
 		}
 		r.spoiled(nil)
 		var l lines
+		links := map[string]*relay.PeerLink{}
 		believed := func(name string) func() bool {
 			return func() bool {
-				_, err := r.node.BelievePeer(r.t.Context(), n1, "", l.cutter(name))
+				link, err := r.node.BelievePeer(r.t.Context(), n1, "", l.cutter(name))
+				links[name] = link
 				return err == nil
 			}
 		}
@@ -136,6 +143,10 @@ func TestOldListCutsAll(t *testing.T) {
 		}
 		r.spoiled(nil)
 		r.within(10*time.Second, "the peer is believed again", believed("third"))
+		links["first"].Close() // late, after it was cut
+		if r.node.PeerLinks() != 1 {
+			t.Fatalf("%d links are open", r.node.PeerLinks())
+		}
 	})
 }
 

@@ -74,6 +74,7 @@ func (n *Node) poll(ctx context.Context, batch []authority.Known, wait time.Dura
 	}
 	for _, d := range differing {
 		n.rooms.changed(d.Tenant)
+		n.rooms.remember(d.Tenant, d.Delta.Revoked())
 	}
 	return len(anew), nil
 }

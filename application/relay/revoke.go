@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"berth/domain/authorization"
 	"berth/domain/fault"
 	"berth/ports/authority"
 	"berth/ports/engine"
@@ -44,15 +45,36 @@ func (s *Session) revoke(ctx context.Context, principal string) (int64, error) {
 	return revision, nil
 }
 
-// bury ends what a principal has here, whose revocation is committed: on the disk for a control plane that forgets (D4), at the
-// gate until what is told reaches that revision, and then what is open.
+// bury ends what a principal has here, whose revocation is committed: at the gate, until what is told reaches that revision; then
+// what is open. The disk remembers it for a control plane that forgets (D4).
 func (h *hub) bury(ctx context.Context, t engine.Tombstone) {
-	n := h.node
-	n.state.bury(h.room.tenant, t)
-	if err := h.engine.Bury(ctx, t); err != nil {
-		n.Log.WarnContext(ctx, "the disk does not let a revocation be remembered", "tenant", h.room.tenant, "error", err)
-	}
+	h.node.state.bury(h.room.tenant, t)
 	h.judge()
+	h.remember(ctx, t)
+}
+
+// remember has the disk remember revocations that were heard of, for a control plane that forgets them (D4). What is not open
+// remembers none: it is told of all when it opens.
+func (r *rooms) remember(tenant string, revoked authorization.Buried) {
+	m := r.of(tenant)
+	if m == nil || len(revoked) == 0 {
+		return
+	}
+	h := m.hub.Load()
+	if h == nil {
+		return
+	}
+	r.spawn(func() {
+		for principal, revision := range revoked {
+			h.remember(r.ctx, engine.Tombstone{Principal: principal, Revision: revision})
+		}
+	})
+}
+
+func (h *hub) remember(ctx context.Context, t engine.Tombstone) {
+	if err := h.engine.Bury(ctx, t); err != nil {
+		h.node.Log.WarnContext(ctx, "the disk does not let a revocation be remembered", "tenant", h.room.tenant, "error", err)
+	}
 }
 
 // Renew has the session go on with another token of the same device, and returns when that one expires.

@@ -2,12 +2,14 @@ package relay_test
 
 import (
 	"context"
+	"io"
 	"sync"
 	"testing"
 	"time"
 
 	"berth/application/relay"
 	"berth/domain/authorization"
+	"berth/domain/placement"
 	"berth/ports/authority/authoritytest"
 	"berth/ports/engine"
 )
@@ -71,8 +73,11 @@ func (p *phone) retry() time.Duration {
 }
 
 // enter opens the phone's session.
-func (p *phone) enter(ctx context.Context, n *relay.Node) (err error) {
-	p.session, err = n.Enter(ctx, p.device, p)
+func (p *phone) enter(ctx context.Context, n *relay.Node) error {
+	s, err := n.Enter(ctx, p.device, p)
+	if err == nil {
+		p.session = s
+	}
 	return err
 }
 
@@ -123,5 +128,69 @@ func (r *rig) visit(ctx context.Context, n *relay.Node) {
 			}
 		}
 		_ = sleep(ctx, 20*time.Millisecond)
+	}
+}
+
+func lost() error { return authoritytest.Lost() }
+
+// peerOf is a node that was there before.
+func (r *rig) peerOf(node string) *authoritytest.Client {
+	return &authoritytest.Client{Control: r.control, Node: node}
+}
+
+// manifest is what a migration is bound to.
+func (r *rig) manifest(id string) placement.Manifest {
+	m := r.control.Migration(id)
+	return placement.Manifest{Root: m.ManifestRoot, LastSequence: m.LastSequence}
+}
+
+// lateEngine is an Engine whose answers a test holds back.
+type lateEngine struct {
+	engine.Engine
+	r *rig
+}
+
+// Open opens an Engine.
+func (b brittle) Open(ctx context.Context, tenant string) (engine.Engine, error) {
+	e, err := b.Memory.Open(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return lateEngine{e, b.r}, nil
+}
+
+func (e lateEngine) Append(w engine.Write, done func(engine.Appended, error)) {
+	e.Engine.Append(w, func(a engine.Appended, err error) {
+		e.r.held()
+		done(a, err)
+	})
+}
+
+func (e lateEngine) Upload(ctx context.Context, p engine.Part, from io.Reader) (bool, error) {
+	whole, err := e.Engine.Upload(ctx, p, from)
+	e.r.held()
+	return whole, err
+}
+
+// hold keeps the answers of every Engine back until it is let go: what was committed is committed.
+func (r *rig) hold() (letGo func()) {
+	late := make(chan struct{})
+	r.mu.Lock()
+	r.late = late
+	r.mu.Unlock()
+	return func() {
+		r.mu.Lock()
+		r.late = nil
+		r.mu.Unlock()
+		close(late)
+	}
+}
+
+func (r *rig) held() {
+	r.mu.Lock()
+	late := r.late
+	r.mu.Unlock()
+	if late != nil {
+		<-late
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"berth/application/relay"
 	"berth/domain/authorization"
 	"berth/domain/fault"
+	"berth/ports/authority"
 	"berth/ports/authority/authoritytest"
 	"berth/ports/engine"
 	"berth/ports/engine/enginetest"
@@ -47,7 +48,11 @@ type rig struct {
 
 	visitor authoritytest.Paired // uses t0
 	empty   bool                 // nobody does
+	late    chan struct{}        // until it is closed the answers of Engines are held back; nil where they are not
 	tune    func(*relay.Settings)
+	asked   atomic.Int64                       // the most tenants that one poll asked about
+	answer  atomic.Pointer[authority.Snapshot] // to every question for a snapshot; nil where the control plane answers
+	drains  atomic.Bool                        // beats are answered as those of a node that is being emptied
 }
 
 // bubble runs a test in virtual time, on a node that has a join token and the tenant t0, and does not run yet.
@@ -83,8 +88,8 @@ func (r *rig) start() {
 	r.disk.Restart()
 	n, err := relay.New(settings, relay.Ports{
 		Clock: r.clock, IDs: idstest.New(r.boots), Log: slog.New(slog.DiscardHandler),
-		Authority: authorityOf(r.client),
-		Disk:      brittle{r.disk, r}, Engines: r.disk, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
+		Authority: r.authority(),
+		Disk:      brittle{r.disk, r}, Engines: brittle{r.disk, r}, Identity: brittle{r.disk, r}, Tokens: r, Place: r.place, Devices: plainTokens{},
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -243,4 +248,42 @@ func authorityOf(c *authoritytest.Client) relay.Authority {
 		Leases: c, Assignments: c, Authorizations: c, Migrations: c, Credentials: c, Enrolment: c, Keys: c, Revocations: c, Peers: c,
 		Routes: c,
 	}
+}
+
+// authority is the control plane, of which a test wants to know or to change some answers.
+func (r *rig) authority() relay.Authority {
+	a := authorityOf(r.client)
+	a.Authorizations, a.Leases = listening{a.Authorizations, r}, leasing{a.Leases, r}
+	return a
+}
+
+type listening struct {
+	authority.Authorizations
+	r *rig
+}
+
+func (l listening) Poll(ctx context.Context, known []authority.Known, wait time.Duration) ([]authority.Differing, error) {
+	l.r.asked.Store(max(l.r.asked.Load(), int64(len(known))))
+	return l.Authorizations.Poll(ctx, known, wait)
+}
+
+func (l listening) Snapshot(ctx context.Context, tenant string, generation int64) (authority.Snapshot, error) {
+	out, err := l.Authorizations.Snapshot(ctx, tenant, generation)
+	if other := l.r.answer.Load(); other != nil {
+		return *other, nil
+	}
+	return out, err
+}
+
+type leasing struct {
+	authority.Leases
+	r *rig
+}
+
+func (l leasing) Beat(ctx context.Context, b authority.Beat) (authority.Lease, error) {
+	out, err := l.Leases.Beat(ctx, b)
+	if l.r.drains.Load() {
+		out.Status = "draining"
+	}
+	return out, err
 }

@@ -21,8 +21,7 @@ type room struct {
 	used    time.Duration // when nobody used it any more
 	closing chan struct{} // closed once the room is gone; nil while it is not taken out
 
-	// life is held while the Engine is opened or closed.
-	life sync.Mutex
+	life chan struct{}       // holds one while the Engine is opened or closed
 	hub  atomic.Pointer[hub] // nil while no Engine is open
 
 	mu      sync.Mutex
@@ -93,7 +92,7 @@ func (m *room) permitted(ctx context.Context) error {
 	timer := n.Clock.NewTimer(openPatience)
 	defer timer.Stop()
 	for {
-		err, final := n.state.openable(m.tenant)
+		final, err := n.state.openable(m.tenant)
 		if err == nil || final {
 			return err
 		}
@@ -113,8 +112,8 @@ func (m *room) start(ctx context.Context) (*hub, error) {
 	if err := r.reserve(); err != nil {
 		return nil, err
 	}
-	m.life.Lock()
-	defer m.life.Unlock()
+	m.life <- struct{}{}
+	defer func() { <-m.life }()
 	h, err := m.begin(ctx)
 	if err != nil {
 		r.freed()
@@ -129,28 +128,29 @@ func (m *room) start(ctx context.Context) (*hub, error) {
 
 func (m *room) begin(ctx context.Context) (*hub, error) {
 	r := m.rooms
-	if err, _ := r.state.openable(m.tenant); err != nil {
+	if _, err := r.state.openable(m.tenant); err != nil {
 		return nil, err
 	}
 	e, err := r.Engines.Open(ctx, m.tenant)
 	if err != nil {
-		r.state.note(m.tenant, err)
+		r.state.breaks(m.tenant, err)
 		return nil, err
 	}
 	buried, err := e.Buried(ctx)
 	if err != nil {
 		_ = e.Close() // what it could not read says why
-		r.state.note(m.tenant, err)
+		r.state.breaks(m.tenant, err)
 		return nil, err
 	}
 	r.state.bury(m.tenant, buried...)
+	r.state.breaks(m.tenant, nil)
 	return newHub(m, e), nil
 }
 
 // shut closes the Engine, if it is the one given or none is, and ends its sessions first.
 func (m *room) shut(only *hub, why error) {
-	m.life.Lock()
-	defer m.life.Unlock()
+	m.life <- struct{}{}
+	defer func() { <-m.life }()
 	h := m.hub.Load()
 	if h == nil || only != nil && h != only {
 		return
@@ -177,6 +177,17 @@ func (m *room) changed() {
 
 // free says whether nobody uses the room, nor opens it. The caller holds rooms.mu.
 func (m *room) free() bool { return m.users == 0 && m.closing == nil && !m.busy.Load() }
+
+// sessions is how many there are, and whether the Engine is open.
+func (m *room) sessions() (n int, open bool) {
+	h := m.hub.Load()
+	if h == nil {
+		return 0, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions), true
+}
 
 func endedBy(ctx context.Context) error { return engine.Ended(context.Cause(ctx)) }
 
@@ -205,32 +216,32 @@ func (s *state) lapse(id string) {
 	}
 }
 
-// openable says why a tenant's Engine can not be opened now, and whether waiting a moment is of no use.
-func (s *state) openable(id string) (why error, final bool) {
+// openable says why a tenant's Engine can not be opened now, if so, and whether waiting a moment is of no use.
+func (s *state) openable(id string) (final bool, why error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	now := s.read()
 	t := s.tenants[id]
 	switch {
 	case s.closed != nil:
-		return s.closed, true
+		return true, s.closed
 	case t == nil || !t.holds(s.settings.Self.Node()):
-		return errMoved(), true
-	case fault.KindOf(t.failed) == fault.Internal && t.failed != nil:
-		return t.failed, true
+		return true, errMoved()
+	case t.failed != nil && fault.KindOf(t.failed) == fault.Internal:
+		return true, t.failed
 	}
 	if _, err := s.judge(id, reading(), now); err != nil {
 		if t.view != nil {
 			if shut := t.view.Open(now.Elapsed); fault.KindOf(shut) == fault.Forbidden {
-				return shut, true
+				return true, shut
 			}
 		}
-		return err, false
+		return false, err
 	}
 	if t.doubtful {
-		return fault.New(fault.Unavailable, "copy_unknown", "what is on the disk is not known yet"), false
+		return false, fault.New(fault.Unavailable, "copy_unknown", "what is on the disk is not known yet")
 	}
-	return nil, false
+	return false, nil
 }
 
 // bury remembers revocations that are committed.

@@ -16,6 +16,7 @@ type rooms struct {
 	ctx      context.Context // of what opens Engines
 	end      context.CancelFunc
 	sessions atomic.Int64
+	crowd    atomic.Int64   // sessions when it was looked last: those that end at once come back at once
 	work     sync.WaitGroup // what runs for rooms
 
 	mu      sync.Mutex
@@ -81,7 +82,7 @@ func (r *rooms) find(tenant string) (m *room, closing <-chan struct{}, err error
 		if err := r.state.interest(tenant); err != nil {
 			return nil, nil, err
 		}
-		m = &room{rooms: r, tenant: tenant, signal: make(chan struct{}, 1)}
+		m = &room{rooms: r, tenant: tenant, signal: make(chan struct{}, 1), life: make(chan struct{}, 1)}
 		r.all[tenant] = m
 	}
 	if m.closing != nil {
@@ -191,6 +192,13 @@ func (r *rooms) list() []*room {
 		out = append(out, m)
 	}
 	return out
+}
+
+// count is how many rooms there are, and how many of them have an open Engine, or one that is being opened.
+func (r *rooms) count() (rooms, engines int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all), r.engines
 }
 
 // close ends every session and closes every Engine, for good.

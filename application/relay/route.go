@@ -68,10 +68,12 @@ func (h *hub) routeOf(ctx context.Context, id string) (*route, error) {
 // deliver releases a message, and wakes whoever waits for it.
 func (h *hub) deliver(r *route, m engine.Message, before bool) {
 	h.mu.Lock()
-	if m.Seq > r.released {
-		r.released = m.Seq
-		h.keep(r, m, before)
+	if m.Seq <= r.released { // it was acknowledged before
+		h.mu.Unlock()
+		return
 	}
+	r.released = m.Seq
+	h.keep(r, m, before)
 	woken := h.woken[:0]
 	h.woken = nil
 	for s := r.parked.next; s != &r.parked; s = r.parked.next {

@@ -201,6 +201,8 @@ func (r *routes) put(ctx context.Context, e *routed, q *question) {
 		if err = e.Learn(route, sent); err == nil {
 			route, _ = e.Route()
 			e.refused = false
+		} else {
+			err = unknownRoute(err)
 		}
 	}
 	if e.failure, e.failed = err, r.Clock.Elapsed(); err == nil {
@@ -226,12 +228,12 @@ func (r *routes) fetch(ctx context.Context, tenant string) (placement.Route, tim
 		return placement.Route{}, 0, r.unanswered(ctx, err, sent)
 	}
 	if in.Tenant != tenant {
-		return placement.Route{}, 0, fault.New(fault.Internal, "answer_misdirected", "the route is of another tenant")
+		return placement.Route{}, 0, unknownRoute(fault.New(fault.Internal, "answer_misdirected", "the route is of another tenant"))
 	}
 	r.state.mu.RLock()
 	defer r.state.mu.RUnlock()
 	if t := r.state.tenants[tenant]; t != nil && (in.Version < t.seen.Version || in.Generation < t.seen.Generation) {
-		return placement.Route{}, 0, fault.New(fault.Conflict, "route_older", "the route is older than what this node was told of the tenant")
+		return placement.Route{}, 0, unknownRoute(fault.New(fault.Conflict, "route_older", "the route is older than what this node was told of the tenant"))
 	}
 	return placement.Route(in), sent, nil
 }
@@ -244,6 +246,10 @@ func (r *routes) unanswered(ctx context.Context, err error, sent time.Duration) 
 	if fault.KindOf(err) == fault.NotFound {
 		return err
 	}
+	return unknownRoute(err)
+}
+
+func unknownRoute(err error) error {
 	return fault.New(fault.Unavailable, "route_unknown", "this node can not find out who holds the tenant").Because(err).After(askAgain)
 }
 

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"berth/domain/placement"
 	"berth/ports/authority"
 	"berth/ports/authority/authoritytest"
+	"berth/ports/engine"
 )
 
 // neighbours gives n1 an address and a tenant, t1.
@@ -235,6 +237,52 @@ func (r *rig) moved(tenant, from, to string) {
 	if p := r.control.Place(tenant); p.Node != to {
 		r.t.Fatalf("the tenant is on %s", p.Node)
 	}
+}
+
+// A route that is older than what the node itself was told of the tenant, as after the control plane came back from a backup, is
+// not followed.
+func TestOlderRouteIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.neighbours("n1.test:1")
+		if err := r.disk.Saw(r.t.Context(), []engine.Seen{{Tenant: "t1", Generation: 1, Version: 2}}); err != nil {
+			t.Fatal(err)
+		}
+		r.up()
+		_, err := r.node.Locate(r.t.Context(), "t1", nil)
+		if slugOf(err) != "route_unknown" || slugOf(errors.Unwrap(err)) != "route_older" {
+			t.Fatalf("located with %v", err)
+		}
+	})
+}
+
+// The routes that are kept are those of the tenants that were asked for last.
+func TestRoutesAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 20_000
+	bubble(t, func(r *rig) {
+		name := func(i int) string { return fmt.Sprintf("x%d", i) }
+		for i := range most + 1 {
+			r.control.AddTenant(name(i), "n1")
+		}
+		r.register("n1", "n1.test:1")
+		r.up()
+		for i := range most {
+			_, _ = r.locate(name(i))
+		}
+		_, _ = r.locate(name(0)) // it is used again
+		_, _ = r.locate(name(most))
+		before := r.called("Route")
+		for i, asks := range map[int]int{0: 0, 3: 0, most: 0, 1: 1} {
+			was := r.called("Route")
+			if _, slug := r.locate(name(i)); slug != "" || r.called("Route")-was != asks {
+				t.Errorf("x%d: %s, %d questions", i, slug, r.called("Route")-was)
+			}
+		}
+		if before != most+1 {
+			t.Errorf("%d questions for %d tenants", before, most+1)
+		}
+	})
 }
 
 // The questions that are asked at a time are bounded, and so are the routes that are kept.

@@ -64,10 +64,8 @@ func (r *rooms) session(ctx context.Context, d Device, l Line) (*Session, error)
 	if !r.keeper.now().Before(d.ExpiresAt) {
 		return nil, errExpired()
 	}
-	if r.sessions.Add(1) > int64(r.settings.MaxConnections) {
-		r.sessions.Add(-1)
-		return nil, fault.New(fault.Exhausted, "too_many_connections", "the node has as many connections as it may have").
-			After(time.Second + r.chance.upTo(9*time.Second))
+	if err := r.another(); err != nil {
+		return nil, err
 	}
 	m, h, err := r.enter(ctx, d.Tenant)
 	if err != nil {
@@ -94,6 +92,20 @@ func (r *rooms) session(ctx context.Context, d Device, l Line) (*Session, error)
 		return nil, err
 	}
 	return s, nil
+}
+
+// another counts one more session. Fault: Exhausted too_many_connections.
+func (r *rooms) another() error {
+	n := r.sessions.Add(1)
+	if n > int64(r.settings.MaxConnections) {
+		r.sessions.Add(-1)
+		return fault.New(fault.Exhausted, "too_many_connections", "the node has as many connections as it may have").
+			After(time.Second + r.chance.upTo(9*time.Second))
+	}
+	if n > r.crowd.Load() { // of two that come at once the lower may stay, which is as good
+		r.crowd.Store(n)
+	}
+	return nil
 }
 
 // finish ends the session, once, and tells its line.

@@ -90,7 +90,7 @@ func (p *process) write(ctx context.Context) {
 
 func (p *process) writeOnce(ctx context.Context) {
 	w, gate := p.m.w, p.node.Gate()
-	tenant := w.tenants[w.intn(len(w.tenants))]
+	tenant := w.tenants[w.intn(len(w.tenants)-len(w.ledgers))]
 	permit, err := gate.Write(tenant)
 	if err != nil {
 		w.count(func(t *tally) { t.denied++ })

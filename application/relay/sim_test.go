@@ -135,6 +135,10 @@ func (w *world) heal() {
 	}
 	if !w.settled() {
 		w.violate("not every tenant is written again")
+		return
+	}
+	for tenant := range w.ledgers {
+		w.audit(tenant)
 	}
 }
 
@@ -165,7 +169,9 @@ func (w *world) salvage() {
 		at := w.control.Place(tenant)
 		for _, target := range []string{"n0", "n1", "n2"} {
 			if w.control.Lease(at.Node).Lapsed && !w.control.Lease(target).Lapsed {
-				_, _ = w.control.Recover(tenant, target)
+				if _, err := w.control.Recover(tenant, target); err == nil {
+					w.lose(tenant, at.Generation)
+				}
 			}
 		}
 	}
@@ -248,8 +254,8 @@ func TestSimulatedNodes(t *testing.T) {
 	}
 	t.Logf("%+v", total)
 	total.least(t, tally{
-		commits: 8000, acks: 8000, denied: 20000, switches: 500, lapses: 300, superseded: 150, starts: 700, rotations: 500, jumps: 250,
-		clones: 80, recovers: 100,
+		commits: 8000, acks: 8000, denied: 20000, switches: 400, lapses: 300, superseded: 150, starts: 700, rotations: 500, jumps: 250,
+		clones: 80, recovers: 100, messages: 8000, messageAcks: 8000, delivered: 1500, losses: 40,
 	})
 }
 
@@ -277,7 +283,7 @@ func (t *tally) least(tb testing.TB, u tally) {
 	tb.Helper()
 	if t.commits < u.commits || t.acks < u.acks || t.denied < u.denied || t.switches < u.switches || t.lapses < u.lapses ||
 		t.superseded < u.superseded || t.starts < u.starts || t.rotations < u.rotations || t.jumps < u.jumps || t.clones < u.clones ||
-		t.recovers < u.recovers {
+		t.recovers < u.recovers || t.messages < u.messages || t.messageAcks < u.messageAcks || t.delivered < u.delivered || t.losses < u.losses {
 		tb.Fatalf("too little happened: %+v, want at least %+v", *t, u)
 	}
 }
@@ -294,4 +300,8 @@ func (t *tally) add(u tally) {
 	t.jumps += u.jumps
 	t.clones += u.clones
 	t.recovers += u.recovers
+	t.messages += u.messages
+	t.messageAcks += u.messageAcks
+	t.delivered += u.delivered
+	t.losses += u.losses
 }

@@ -25,8 +25,19 @@ func (w *world) operate() {
 	case w.control.Lease(at.Node).Lapsed && w.chance(300):
 		if id, err := w.control.Recover(tenant, target); err == nil {
 			w.count(func(t *tally) { t.recovers++ })
+			w.lose(tenant, at.Generation)
 			w.note("%s: %s is recovered from %s to %s", id, tenant, at.Node, target)
 		}
+	}
+}
+
+// lose has what was acknowledged up to a generation count as lost, by the operator's consent.
+func (w *world) lose(tenant string, generation int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.ledgers[tenant]; l != nil {
+		l.lost = max(l.lost, generation)
+		w.tally.losses++
 	}
 }
 

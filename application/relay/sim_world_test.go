@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"berth/application/relay"
+	"berth/domain/authorization"
 	"berth/domain/placement"
 	"berth/ports/authority/authoritytest"
 	"berth/ports/engine/enginetest"
@@ -36,9 +37,15 @@ type world struct {
 	tally  tally
 	seed   uint64
 	boots  uint64
+
+	paired  map[string]authoritytest.Paired // a device of each tenant
+	ledgers map[string]*ledger              // of the tenants with data
 }
 
-type tally struct{ commits, acks, denied, switches, lapses, superseded, starts, rotations, jumps, clones, recovers int }
+type tally struct {
+	commits, acks, denied, switches, lapses, superseded, starts, rotations, jumps, clones, recovers int
+	messages, messageAcks, delivered, losses                                                        int
+}
 
 // machine has a clock, a disk and at most one process.
 type machine struct {
@@ -81,6 +88,7 @@ func newWorld(t *testing.T, seed uint64, r rules) *world {
 	t.Helper()
 	w := &world{
 		t: t, rand: rand.New(rand.NewPCG(seed, 3)), writer: map[string]*machine{}, first: map[string]time.Time{}, began: time.Now(), seed: seed, rules: r,
+		paired: map[string]authoritytest.Paired{}, ledgers: map[string]*ledger{},
 	}
 	counted, speeds := terms(), []float64{0.97, 1, 1.02}
 	if r.noMargin {
@@ -100,6 +108,14 @@ func newWorld(t *testing.T, seed uint64, r rules) *world {
 		id := fmt.Sprintf("t%d", i)
 		w.control.AddTenant(id, fmt.Sprintf("n%d", i%2))
 		w.tenants = append(w.tenants, id)
+	}
+	for i := range 2 {
+		id := fmt.Sprintf("d%d", i)
+		w.control.AddTenant(id, fmt.Sprintf("n%d", i+1))
+		w.tenants, w.ledgers[id] = append(w.tenants, id), newLedger()
+	}
+	for _, id := range w.tenants {
+		w.paired[id] = w.control.Pair(id, authorization.Owner)
 	}
 	return w
 }
@@ -177,7 +193,7 @@ func (m *machine) start() {
 	n, err := relay.New(w.rules.settings(s), relay.Ports{
 		Clock: m.clock, IDs: prefixed{idstest.New(w.seed<<16 + boots), fmt.Sprintf("%s-%d", m.name, boots)}, Log: slog.New(notes{w, m.name}),
 		Authority: authorityOf(client),
-		Disk:      deadly{m.disk, p}, Identity: m.disk, Tokens: tokens{m}, Place: w.rules.place(m.place),
+		Disk:      deadly{m.disk, p}, Engines: deadly{m.disk, p}, Identity: m.disk, Tokens: tokens{m}, Place: w.rules.place(m.place),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -187,6 +203,7 @@ func (m *machine) start() {
 	p.end = end
 	m.set(p)
 	w.note("%s starts process %d", m.name, boots)
+	m.disk.Restart()
 	go func() {
 		defer close(p.ended)
 		err := n.Run(ctx)
@@ -205,6 +222,9 @@ func (m *machine) start() {
 		w.mu.Unlock()
 	}()
 	go p.write(ctx)
+	for _, id := range w.tenants {
+		go p.use(ctx, w.paired[id])
+	}
 }
 
 // kill ends the process as kill -9 does: nothing it does from here on reaches anything.

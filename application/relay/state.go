@@ -50,7 +50,8 @@ type tenant struct {
 	doubtful bool           // the copy may be another on the disk: a change of it failed, or an earlier process made one
 	refresh  time.Duration  // when the snapshot is to be taken anew
 	stale    bool           // it is to be taken anew at once
-	failed   error          // what went wrong last; for people
+	failed   error          // what went wrong last with what was to be done; for people
+	broken   error          // what went wrong with its Engine last; nil where it opened since
 }
 
 // mark is what is remembered of an authorization that is not held any more: nothing lower is accepted (A3).

@@ -22,8 +22,11 @@ type Status struct {
 	Identity              Identity
 	Skew                  time.Duration // of the control plane's clock, ahead of this machine's
 	AssignmentsVersion    int64
-	Waiting               int   // tenants in the queue
-	Guarded               int   // connections and the like that are open
+	Waiting               int // tenants in the queue
+	Guarded               int // what is open and closed when its tenant may not be read any more
+	Rooms                 int // tenants that devices use, or used a moment ago: those that are kept up to date
+	Engines               int // of them that are open
+	Sessions              int
 	Why                   error // why nothing is served; nil where something may be
 }
 
@@ -44,11 +47,15 @@ type TenantStatus struct {
 	Write       error // why it may not be written; nil where it may
 	Read        error
 	Failed      error // what went wrong with it last; nil where nothing did
+	Used        bool  // devices use it, or did a moment ago: it is kept up to date
+	Engine      bool  // its Engine is open
+	Sessions    int
 }
 
 // Status looks at the node.
 func (n *Node) Status() Status {
 	identity := n.keeper.status()
+	rooms, engines := n.rooms.count()
 	s := n.state
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -57,7 +64,7 @@ func (n *Node) Status() Status {
 		Node: s.settings.Self.Node(), Region: s.settings.Self.Region(), Version: s.settings.Version, BootID: s.boot,
 		StorageID: s.storage, Generation: s.generation, Sequence: s.sequence, Registered: s.generation > 0, NodeStatus: s.status,
 		LeaseEpoch: s.granted.Epoch, Identity: identity, Skew: s.skew, AssignmentsVersion: s.version, Waiting: n.queue.waiting(),
-		Guarded: len(s.guarded), Why: s.why(now),
+		Guarded: len(s.guarded), Why: s.why(now), Rooms: rooms, Engines: engines, Sessions: int(n.rooms.sessions.Load()),
 	}
 	if s.granted.Alive(now.Elapsed) {
 		out.LeaseLeft = s.granted.SentAt + s.granted.For - now.Elapsed
@@ -67,7 +74,17 @@ func (n *Node) Status() Status {
 
 // Tenants looks at every tenant that concerns the node, in the order of their ids.
 func (n *Node) Tenants() []TenantStatus {
-	s := n.state
+	out := n.state.tenantStatuses()
+	for i := range out {
+		if m := n.rooms.of(out[i].Tenant); m != nil {
+			out[i].Sessions, out[i].Engine = m.sessions()
+		}
+	}
+	slices.SortFunc(out, func(a, b TenantStatus) int { return cmp.Compare(a.Tenant, b.Tenant) })
+	return out
+}
+
+func (s *state) tenantStatuses() []TenantStatus {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	now := s.read()
@@ -77,7 +94,6 @@ func (n *Node) Tenants() []TenantStatus {
 			out = append(out, s.tenantStatus(id, t, now))
 		}
 	}
-	slices.SortFunc(out, func(a, b TenantStatus) int { return cmp.Compare(a.Tenant, b.Tenant) })
 	return out
 }
 
@@ -100,7 +116,7 @@ func (s *state) why(now placement.Clocks) error {
 func (s *state) tenantStatus(id string, t *tenant, now placement.Clocks) TenantStatus {
 	out := TenantStatus{
 		Tenant: id, Role: t.told.Role, State: t.told.State, Generation: t.told.Generation, Version: t.told.Version, Copy: t.copy,
-		Failed: t.failed, SnapshotAge: -1,
+		Failed: cmp.Or(t.broken, t.failed), SnapshotAge: -1, Used: t.open,
 	}
 	if t.told.Migration != nil {
 		out.Migration = t.told.Migration.ID

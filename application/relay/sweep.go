@@ -9,6 +9,7 @@ import (
 // sweep does what the passing of time asks for: it ends the sessions whose token expired, and closes what nobody uses.
 func (r *rooms) sweep() {
 	now, wall := r.Clock.Elapsed(), r.keeper.now()
+	r.crowd.Store(r.sessions.Load())
 	all := r.list()
 	share := r.drainShare(now)
 	for _, m := range all {
@@ -63,7 +64,6 @@ type drain struct {
 type share struct {
 	before time.Duration
 	part   float64
-	herd   int
 }
 
 func (r *rooms) drainShare(now time.Duration) share {
@@ -80,7 +80,7 @@ func (r *rooms) drainShare(now time.Duration) share {
 		r.drain = drain{began: now, is: true}
 	}
 	left := r.drain.began + r.settings.DrainSpread - now
-	return share{r.drain.began, min(1, sweepEvery.Seconds()/max(left, time.Millisecond).Seconds()), int(r.sessions.Load())}
+	return share{r.drain.began, min(1, sweepEvery.Seconds()/max(left, time.Millisecond).Seconds())}
 }
 
 func (h *hub) drain(share share) {

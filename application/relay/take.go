@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"sort"
 
 	"berth/ports/engine"
@@ -86,12 +87,13 @@ func (h *hub) take(ctx context.Context, sub *subscription, bytes int) (out []eng
 	if sub.gone {
 		return nil, false, nil
 	}
-	to := upTo
-	if len(out) > 0 {
-		to = out[len(out)-1].Seq
+	if len(out) == 0 { // no message that was released goes
+		return nil, false, engine.Failed(errHole)
 	}
-	return out, h.moved(sub, to), nil
+	return out, h.moved(sub, out[len(out)-1].Seq), nil
 }
+
+var errHole = errors.New("a route lacks messages that were committed")
 
 // moved says whether there is more. The caller holds h.mu.
 func (h *hub) moved(sub *subscription, to int64) bool {

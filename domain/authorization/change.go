@@ -101,3 +101,18 @@ func (d Delta) endStatus(status TenantStatus) TenantStatus {
 	}
 	return status
 }
+
+// Revoked are the principals that the delta revokes, each with the revision that does.
+func (d Delta) Revoked() Buried {
+	var out Buried
+	for _, c := range d.Changes {
+		if c.Kind != ChangePrincipal || c.Principal.Status == Active {
+			continue
+		}
+		if out == nil {
+			out = Buried{}
+		}
+		out[c.Principal.ID] = c.Revision
+	}
+	return out
+}

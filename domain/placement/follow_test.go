@@ -204,3 +204,24 @@ func TestLeasesOfBeforeAreOutlived(t *testing.T) {
 		t.Error("the wait has another end")
 	}
 }
+
+// A source whose copy holds data fails where it would lead to a move of it, and does everything else as before; an empty one,
+// and every other node, does all as before.
+func TestWithoutMoving(t *testing.T) {
+	t.Parallel()
+	for act := Rest; act <= ReportFailed; act++ {
+		want := act
+		if act == ReportPrepared || act == Fence || act == ReportQuiesced {
+			want = ReportFailed
+		}
+		if got := assigned(RoleSource, Quiescing, "m").WithoutMoving(act, 1); got != want {
+			t.Errorf("%s with data is %s", act, got)
+		}
+		if got := assigned(RoleSource, Quiescing, "m").WithoutMoving(act, 0); got != act {
+			t.Errorf("%s without data is %s", act, got)
+		}
+		if got := assigned(RoleTarget, Active, "m").WithoutMoving(act, 1); got != act {
+			t.Errorf("%s of a target is %s", act, got)
+		}
+	}
+}

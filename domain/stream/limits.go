@@ -11,12 +11,31 @@ type Limits struct {
 // DefaultLimits are those of a node that is told no others.
 func DefaultLimits() Limits { return Limits{Tenant: 1 << 30, Attachment: 64 << 20} }
 
-// overhead is what a message takes beside its texts, by the quota's count.
-const overhead = 64
+// overhead is what a message takes beside its texts, by the quota's count, and block what an attachment takes beside its
+// content: a file's last block and its entry.
+const (
+	overhead = 64
+	block    = 4096
+)
+
+// MaxUploads is how many attachments of a tenant may be unfinished at a time.
+const MaxUploads = 256
 
 // Cost is what a message counts for in the quota, by the lengths of what it consists of.
 func Cost(route, principal, id string, body []byte) int64 {
 	return int64(overhead + len(route) + len(principal) + 2*len(id) + len(body))
+}
+
+// AttachmentCost is what an attachment of so many bytes counts for in the quota.
+func AttachmentCost(size int64) int64 { return size + block }
+
+// CheckUploads accepts one more upload beside those that are unfinished. Fault: Exhausted uploads_exhausted.
+func CheckUploads(others int) *fault.Error {
+	if others < MaxUploads {
+		return nil
+	}
+	return fault.New(fault.Exhausted, "uploads_exhausted", "%d attachments of the tenant are unfinished", others).
+		Curable("finish them; what nobody goes on with is removed after a day")
 }
 
 // Admits accepts more bytes beside those that are used, if both fit. Fault: Exhausted tenant_quota_exceeded.

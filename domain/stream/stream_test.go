@@ -139,6 +139,19 @@ func TestCost(t *testing.T) {
 	})
 }
 
+// An attachment costs more than its content, so that empty ones are not without end, and unfinished ones have a bound.
+func TestAttachmentBounds(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{0, 1, 1 << 30} {
+		if cost := stream.AttachmentCost(size); cost < size+4096 {
+			t.Errorf("%d bytes cost %d", size, cost)
+		}
+	}
+	if slug(stream.CheckUploads(stream.MaxUploads-1)) != "" || slug(stream.CheckUploads(stream.MaxUploads)) != "uploads_exhausted" {
+		t.Error("the bound is another")
+	}
+}
+
 // Whatever parts come, what is there lies within the attachment, is one piece, and is whole where nothing is missing.
 func TestUploads(t *testing.T) {
 	t.Parallel()
@@ -148,7 +161,7 @@ func TestUploads(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "parts") {
 			edge := rapid.Int64Range(math.MaxInt64-3, math.MaxInt64)
 			u := stream.Upload{
-				Offset: rapid.OneOf(rapid.Just(have), rapid.Just(have), rapid.Int64Range(-1, 10), edge).Draw(t, "offset"),
+				Offset: rapid.OneOf(rapid.Just(have), rapid.Just(have), rapid.Just(int64(0)), rapid.Int64Range(-1, 10), edge).Draw(t, "offset"),
 				Length: rapid.OneOf(rapid.Int64Range(0, 4), rapid.Int64Range(-1, 10), edge).Draw(t, "length"), Size: size,
 			}
 			got := slug(l.Judge(u, have))

@@ -18,23 +18,27 @@ import (
 
 var walk = regexp.MustCompile("(?s)<!-- A test runs these lines. -->\n```sh\n(.*?)```")
 
-// The README's lines do what it says of them: they move the tenant, and revoke a phone; Ctrl-C then stops berthd well,
-// and a second start finds the tenant where it was moved to.
+// The README's lines do what it says of them: they move the tenant, pair devices, which exchange messages and an attachment,
+// and revoke a phone; Ctrl-C then stops berthd well, and a second start finds the tenant where it was moved to.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := walk.FindSubmatch(readme)
-	if lines == nil {
-		t.Fatal("the README has no walk")
+	script := "set -eu\n"
+	for _, lines := range walk.FindAllSubmatch(readme, -1) {
+		script += string(lines[1])
 	}
 	dir := t.TempDir()
+	if err := os.Symlink(filepath.Dir(harness.Binary(t)), filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
 	stop := start(t, dir)
-	out := run(t, dir, "set -eu\n"+string(lines[1]))
+	out := run(t, dir, script)
 	stop()
 	for _, want := range []string{
 		`"state":"done"`, `"node":"n2","generation":2`, `"revoked_handles":1`, `"status":"active","revision":3`, `"whole":true`,
+		`"seq":1,`, `"body":{"text":"hello, phone"}}`, `"body":{"text":"hello, desktop"}}`, "the phone is out: exit code 4", `"seq":3}`,
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the walk did not print %s:\n%s", want, out)

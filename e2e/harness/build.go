@@ -20,7 +20,7 @@ func build(flags ...string) (string, error) {
 		return "", err
 	}
 	args := append(append([]string{"build"}, flags...), "-o", dir+string(filepath.Separator))
-	for _, name := range []string{"berthd", "berth-ingress", "berth-relay"} {
+	for _, name := range []string{"berthd", "berth-ingress", "berth-relay", "berthctl"} {
 		args = append(args, "berth/cmd/"+name)
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
@@ -37,6 +37,16 @@ func Program(t testing.TB, name string) string {
 		made = plain
 	}
 	dir, err := made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// Shipped is the path of one of Berth's binaries as it is shipped, for a test that measures.
+func Shipped(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := plain()
 	if err != nil {
 		t.Fatal(err)
 	}

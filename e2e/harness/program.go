@@ -19,6 +19,8 @@ type program struct {
 	out   *output
 	ended chan struct{}
 	err   error
+
+	shipped bool // as it is shipped, without the race detector
 }
 
 func newProgram(tb testing.TB, name string, env func() map[string]string, args ...string) *program {
@@ -28,7 +30,11 @@ func newProgram(tb testing.TB, name string, env func() map[string]string, args .
 // start starts it again after it has ended, too; what it prints follows what it printed before.
 func (p *program) start() {
 	p.tb.Helper()
-	cmd := exec.Command(Program(p.tb, p.name), p.args...)
+	path := Program
+	if p.shipped {
+		path = Shipped
+	}
+	cmd := exec.Command(path(p.tb, p.name), p.args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	for name, value := range p.env() {
 		cmd.Env = append(cmd.Env, name+"="+value)

@@ -63,6 +63,9 @@ func (s *Site) process(id, region, dir string) *Relay {
 	return r
 }
 
+// AsShipped has the node run without the race detector, for a test that measures.
+func (r *Relay) AsShipped() { r.running.process.(*program).shipped = true }
+
 // NewJoinToken writes a new join token into its file and returns it.
 func (r *Relay) NewJoinToken() string {
 	r.tb.Helper()

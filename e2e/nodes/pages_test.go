@@ -56,8 +56,8 @@ func TestPages(t *testing.T) {
 		// What the pages wait for comes sooner.
 		"BERTH_LEASE_DURATION=4s", "BERTH_LEASE_MARGIN=1s", "BERTH_INGRESS_TRUST_BUNDLE_REFRESH=1s",
 	}
-	addresses := harness.FreeAddresses(t, 5)
-	for i, name := range []string{"API", "INGRESS", "PAGE", "ENROLL", "NODE_PAGE"} {
+	addresses := harness.FreeAddresses(t, 6)
+	for i, name := range []string{"API", "INGRESS", "PAGE", "ENROLL", "NODE_PAGE", "DEVICES"} {
 		cmd.Env = append(cmd.Env, name+"="+addresses[i])
 	}
 	harness.Tied(t, cmd)

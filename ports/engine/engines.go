@@ -93,7 +93,7 @@ type Attachments interface {
 	// of the Engine. An attachment that is there is whole at once. The bytes that came before an error stay for the next part;
 	// a part at 0 begins anew. Faults: Conflict upload_offset where another part does not begin where the last ended; Invalid
 	// attachment_digest_differs (nothing is left of the upload then), attachment_size_differs, also of a part that ends early,
-	// attachment_too_large; Exhausted engine_busy while another part of the same upload is on its way; those of reading from.
+	// attachment_too_large; Exhausted uploads_exhausted, engine_busy while another part of the same upload is on its way; those of reading from.
 	Upload(ctx context.Context, p Part, from io.Reader) (whole bool, err error)
 }
 

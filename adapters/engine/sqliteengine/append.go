@@ -237,10 +237,11 @@ func (f *file) repeat(to *route, principal int64, w engine.Write, refused error)
 	case is == nil:
 		return answer{}, garbled(f.tenant, nil)
 	}
-	if err := stream.Repeats(blob(is[1]), w.Body); err != nil {
-		return answer{err: err}, nil
+	a := answer{Appended: engine.Appended{Seq: seq, At: instant(is[0]), Before: true}}
+	if differs := stream.Repeats(blob(is[1]), w.Body); differs != nil {
+		a = answer{err: differs}
 	}
-	return answer{Appended: engine.Appended{Seq: seq, At: instant(is[0]), Before: true}}, nil
+	return a, nil
 }
 
 func instant(v any) time.Time { return time.UnixMicro(number(v)).UTC() }

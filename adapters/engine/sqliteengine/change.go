@@ -95,15 +95,13 @@ func (d *Disk) present(tenant string) (bool, error) {
 	return exists(home)
 }
 
-// judge lets the change have its say.
+// judge lets the change have its say. Lowering what was seen is not in it: node.db only raises that.
 func (c *changing) judge(before engine.Kept) (engine.Kept, error) {
 	after := before
 	if c.own = c.change(&after); c.own != nil {
 		return engine.Kept{}, c.own
 	}
-	if after.Tenant = before.Tenant; after.Below(before.Seen) {
-		after.Seen = before.Seen
-	}
+	after.Tenant = before.Tenant
 	return after, nil
 }
 

@@ -15,8 +15,12 @@ import (
 // SQLite does for a small row. It is used by one goroutine at a time.
 type conn struct {
 	raw        driver.Conn
+	scripts    driver.ExecerContext
 	statements []*statement
 }
+
+// errDriver is the error of a driver that does not know how to do what this one needs.
+var errDriver = errors.New("the SQLite driver does not offer what is needed")
 
 // dial opens a file that is there. The page cache is small, since a node has hundreds of Engines open.
 func dial(path string, cache int, pragmas ...string) (*conn, error) {
@@ -28,7 +32,11 @@ func dial(path string, cache int, pragmas ...string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{raw: raw}, nil
+	scripts, ok := raw.(driver.ExecerContext)
+	if !ok {
+		return nil, errors.Join(errDriver, raw.Close())
+	}
+	return &conn{raw: raw, scripts: scripts}, nil
 }
 
 func (c *conn) close() error {
@@ -41,15 +49,17 @@ func (c *conn) close() error {
 
 // run executes a script once.
 func (c *conn) run(script string) error {
-	_, err := c.raw.(driver.ExecerContext).ExecContext(context.Background(), script, nil) //nolint:forcetypeassert // the driver's
+	_, err := c.scripts.ExecContext(context.Background(), script, nil)
 	return err
 }
 
 // statement is one that is prepared once.
 type statement struct {
-	raw  driver.Stmt
-	args []driver.NamedValue
-	row  []driver.Value
+	raw   driver.Stmt
+	execs driver.StmtExecContext
+	asks  driver.StmtQueryContext
+	args  []driver.NamedValue
+	row   []driver.Value
 }
 
 func (c *conn) prepare(text string) (*statement, error) {
@@ -57,7 +67,12 @@ func (c *conn) prepare(text string) (*statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &statement{raw: raw}
+	execs, executes := raw.(driver.StmtExecContext)
+	asks, queries := raw.(driver.StmtQueryContext)
+	if !executes || !queries {
+		return nil, errors.Join(errDriver, raw.Close())
+	}
+	s := &statement{raw: raw, execs: execs, asks: asks}
 	c.statements = append(c.statements, s)
 	return s, nil
 }
@@ -84,7 +99,7 @@ func (s *statement) bind(args []driver.Value) []driver.NamedValue {
 
 // exec runs it and says how many rows it changed. Arguments are int64, string, []byte or bool.
 func (s *statement) exec(args ...driver.Value) (changed int64, err error) {
-	r, err := s.raw.(driver.StmtExecContext).ExecContext(context.Background(), s.bind(args)) //nolint:forcetypeassert // the driver's
+	r, err := s.execs.ExecContext(context.Background(), s.bind(args))
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +108,7 @@ func (s *statement) exec(args ...driver.Value) (changed int64, err error) {
 
 // each calls fn with every row until it wants no more. The row is fn's until it returns.
 func (s *statement) each(fn func(row []driver.Value) (more bool), args ...driver.Value) (err error) {
-	rows, err := s.raw.(driver.StmtQueryContext).QueryContext(context.Background(), s.bind(args)) //nolint:forcetypeassert // the driver's
+	rows, err := s.asks.QueryContext(context.Background(), s.bind(args))
 	if err != nil {
 		return err
 	}

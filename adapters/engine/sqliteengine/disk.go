@@ -82,29 +82,38 @@ func (d *Disk) settle(ctx context.Context) error {
 	if err != nil {
 		return engine.Away(err)
 	}
-	all, err := d.node.all(ctx)
-	if err != nil {
-		return err
-	}
-	for _, k := range all {
-		if k.Copy.Present && d.node.older && !present[k.Tenant] {
-			if err := d.create(k); err != nil {
-				return of(k.Tenant, d.dir, err)
-			}
+	if d.node.older {
+		if err := d.upgrade(ctx, present); err != nil {
+			return err
 		}
+	}
+	if err := d.node.All(ctx, func(k engine.Kept) error {
 		if k.Copy.Present {
 			delete(present, k.Tenant)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	for tenant := range present { // made, or not removed any more, and node.db does not say so
 		if _, err := d.Change(ctx, tenant, func(*engine.Kept) error { return nil }); err != nil && !isDamaged(err) {
 			return err
 		}
 	}
-	if d.node.older {
-		return d.node.upgraded(ctx)
-	}
 	return nil
+}
+
+// upgrade gives every copy of a disk of before there were directories its own, where it has none from an earlier try.
+func (d *Disk) upgrade(ctx context.Context, present map[string]bool) error {
+	if err := d.node.All(ctx, func(k engine.Kept) error {
+		if !k.Copy.Present || present[k.Tenant] {
+			return nil
+		}
+		return of(k.Tenant, d.dir, d.create(k))
+	}); err != nil {
+		return err
+	}
+	return d.node.upgraded(ctx)
 }
 
 // Close closes every open Engine, and lets go of the disk.

@@ -31,6 +31,7 @@ func classify(ctx context.Context, err error) error {
 		return engine.Away(err)
 	case damaged:
 		return engine.Damaged("node.db", err)
+	case other:
 	}
 	return engine.Failed(err)
 }
@@ -83,8 +84,10 @@ func sort(err error) kind {
 	return other
 }
 
+// primary is the part of a result code that names its family.
+const primary = 0xff
+
 func sortCode(code int) kind {
-	const primary = 0xff // the part of a result code that names its family
 	switch code & primary {
 	case codes.SQLITE_FULL:
 		return full
@@ -104,10 +107,12 @@ func crowded(dir string) bool {
 	return syscall.Statfs(dir, &s) == nil && s.Bavail < least
 }
 
-// lost is an error of what belongs to a copy: where it is not there, the copy is damaged.
+// lost is an error of opening what belongs to a copy: where it is not there, or has not what a statement names, the copy
+// is damaged.
 func lost(tenant string, err error) error {
-	if failed, ok := errors.AsType[*sqlite.Error](err); errors.Is(err, fs.ErrNotExist) ||
-		ok && failed.Code()&0xff == codes.SQLITE_CANTOPEN {
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	missing := ok && (failed.Code()&primary == codes.SQLITE_CANTOPEN || failed.Code()&primary == codes.SQLITE_ERROR)
+	if missing || errors.Is(err, fs.ErrNotExist) {
 		return garbled(tenant, err)
 	}
 	return err

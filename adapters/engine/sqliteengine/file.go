@@ -11,8 +11,8 @@ import (
 
 // writerCache is the page cache of the connection that writes, readerCache that of the one that reads, in KiB.
 const (
-	writerCache = 256
-	readerCache = 128
+	writerCache = 128
+	readerCache = 64
 )
 
 // file is engine.db to whom writes: there is one of each, and everything that is committed goes through it.

@@ -8,16 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"berth/adapters/engine/sqliteengine"
 	"berth/domain/fault"
 	"berth/domain/stream"
 	"berth/ports/engine"
 	"berth/ports/engine/enginetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(tb testing.TB, dir string) *sqliteengine.Disk {
 	tb.Helper()
@@ -89,7 +85,7 @@ func executing(statement string) func(path string) error {
 		if err != nil {
 			return err
 		}
-		_, err = db.Exec(statement) //nolint:noctx // it is over at once
+		_, err = db.Exec(statement)
 		return errors.Join(err, db.Close())
 	}
 }

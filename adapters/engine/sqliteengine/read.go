@@ -83,7 +83,7 @@ func (e *Engine) Read(ctx context.Context, r engine.Range) (out []engine.Message
 				return false
 			}
 			out = append(out, m)
-			return bytes < r.Bytes
+			return true
 		}, route|first, route|last)
 	})
 	if err != nil {

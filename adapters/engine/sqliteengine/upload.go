@@ -121,13 +121,15 @@ func (e *Engine) room(used int64, name string, u stream.Upload) error {
 		if err != nil {
 			return e.fault(err)
 		}
-		var others int64
-		for upload, size := range pending {
-			if upload != name {
-				others += size
-			}
+		delete(pending, name)
+		bytes := used
+		for _, size := range pending {
+			bytes += stream.AttachmentCost(size)
 		}
-		refused := e.disk.limits.Admits(used+others, u.Offset+u.Length)
+		refused := stream.CheckUploads(len(pending))
+		if refused == nil {
+			refused = e.disk.limits.Admits(bytes, stream.AttachmentCost(u.Offset+u.Length))
+		}
 		if refused == nil {
 			return nil
 		}
@@ -231,14 +233,14 @@ func (e *Engine) whole(ctx context.Context, p engine.Part, file *os.File, sum ha
 		if is, err := e.file.getAttachment.one(p.Digest[:]); err != nil || is != nil {
 			return err // another principal's was whole first
 		}
-		if refused := e.disk.limits.Admits(r.used, p.Size); refused != nil {
+		if refused := e.disk.limits.Admits(r.used, stream.AttachmentCost(p.Size)); refused != nil {
 			return refused
 		}
 		if _, err := e.file.addAttachment.exec(p.Digest[:], p.Size); err != nil {
 			return err
 		}
 		r.attachments++
-		r.used += p.Size
+		r.used += stream.AttachmentCost(p.Size)
 		r.sequence++
 		return e.name(from, to)
 	})

@@ -113,5 +113,8 @@ func (r *running) walk(s *seeds) []string {
 		"# every change is in the audit log, whose chain is whole",
 		curl + ` "$B/api/v1/audit?subject=tenant/` + tenant + `"`,
 		curl + " $B/api/v1/audit/verify",
+		"",
+		"# be a desktop or a phone: the README has the lines",
+		"berthctl connect --help",
 	}
 }

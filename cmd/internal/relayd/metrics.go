@@ -17,6 +17,7 @@ type metrics struct {
 	gauges  []gauge
 	counts  []count
 	tenants *prometheus.Desc
+	refused *prometheus.Desc
 }
 
 type gauge struct {
@@ -30,7 +31,10 @@ type count struct {
 }
 
 func newMetrics(n *relay.Node) *metrics {
-	m := &metrics{node: n, tenants: desc("tenants", "Tenants that concern the node, by what it may do with them.", "may")}
+	m := &metrics{
+		node: n, tenants: desc("tenants", "Tenants that concern the node, by what it may do with them.", "may"),
+		refused: desc("refusals_total", "What devices were refused, by why.", "slug"),
+	}
 	for name, g := range map[string]struct {
 		help string
 		of   func(relay.Status) float64
@@ -45,7 +49,10 @@ func newMetrics(n *relay.Node) *metrics {
 		"certificate_accepted":                 {"1 while the node has a certificate that is accepted, as far as it knows.", func(s relay.Status) float64 { return flag(s.Identity.Lost == nil && s.Identity.Fingerprint != "") }},
 		"certificate_expiry_timestamp_seconds": {"When the certificate ends; 0 where there is none.", expiry},
 		"queue_length":                         {"Tenants that something is due of, now or later.", func(s relay.Status) float64 { return float64(s.Waiting) }},
-		"open_guards":                          {"Connections and the like that are closed when the node may not serve them.", func(s relay.Status) float64 { return float64(s.Guarded) }},
+		"open_guards":                          {"What is open and is closed when its tenant may not be read any more.", func(s relay.Status) float64 { return float64(s.Guarded) }},
+		"used_tenants":                         {"Tenants that devices use, or used a moment ago: those that are kept up to date.", func(s relay.Status) float64 { return float64(s.Rooms) }},
+		"open_engines":                         {"Tenants whose Engine is open.", func(s relay.Status) float64 { return float64(s.Engines) }},
+		"sessions":                             {"Sessions of devices.", func(s relay.Status) float64 { return float64(s.Sessions) }},
 	} {
 		m.gauges = append(m.gauges, gauge{desc(name, g.help), g.of})
 	}
@@ -66,6 +73,11 @@ func newMetrics(n *relay.Node) *metrics {
 		"copy_changes_total":     {"Changes of copies on the disk.", func(c relay.Counts) int64 { return c.Steps }},
 		"reports_total":          {"Steps of migrations that were reported.", func(c relay.Counts) int64 { return c.Reports }},
 		"rotations_total":        {"Certificates that were renewed.", func(c relay.Counts) int64 { return c.Rotations }},
+		"sessions_total":         {"Sessions that began.", func(c relay.Counts) int64 { return c.Entered }},
+		"sessions_ended_total":   {"Sessions that the node ended.", func(c relay.Counts) int64 { return c.Ended }},
+		"publishes_total":        {"Messages that devices asked to be taken.", func(c relay.Counts) int64 { return c.Publishes }},
+		"acknowledged_total":     {"Messages that were acknowledged.", func(c relay.Counts) int64 { return c.Acknowledged }},
+		"revokes_total":          {"Revokes that owners asked for here, and that are committed.", func(c relay.Counts) int64 { return c.Revokes }},
 		"enrolments_total":       {"Join tokens that were spent.", func(c relay.Counts) int64 { return c.Enrolments }},
 	} {
 		m.counts = append(m.counts, count{desc(name, c.help), c.of})
@@ -100,6 +112,7 @@ func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 		out <- c.Desc
 	}
 	out <- m.tenants
+	out <- m.refused
 }
 
 // Collect is for Prometheus.
@@ -111,19 +124,24 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	for _, c := range m.counts {
 		out <- prometheus.MustNewConstMetric(c.Desc, prometheus.CounterValue, float64(c.of(counts)))
 	}
-	may := map[string]float64{"write": 0, "read": 0, "nothing": 0}
+	may := map[string]float64{"write": 0, "read": 0, "nothing": 0, "unused": 0}
 	for _, t := range m.node.Tenants() {
 		switch {
 		case t.Write == nil:
 			may["write"]++
 		case t.Read == nil:
 			may["read"]++
+		case !t.Used:
+			may["unused"]++
 		default:
 			may["nothing"]++
 		}
 	}
 	for what, n := range may {
 		out <- prometheus.MustNewConstMetric(m.tenants, prometheus.GaugeValue, n, what)
+	}
+	for slug, n := range m.node.Refusals() {
+		out <- prometheus.MustNewConstMetric(m.refused, prometheus.CounterValue, float64(n), slug)
 	}
 }
 

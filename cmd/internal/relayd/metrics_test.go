@@ -39,6 +39,9 @@ func TestMetrics(t *testing.T) {
 	}
 	handler := connect.New(connect.Options{Limits: connect.DefaultLimits(), Log: slog.New(slog.DiscardHandler)}, connect.Of(n), nil)
 	defer handler.Stop(t.Context())
+	if _, err := n.Authenticate("no token"); err == nil {
+		t.Fatal("it knows no keys")
+	}
 	server := httptest.NewRecorder()
 	relayd.MetricsHandler(n, &relayd.Serving{Handler: handler}, "v1").ServeHTTP(server, httptest.NewRequest("GET", "/metrics", nil))
 	text, _ := io.ReadAll(server.Body)
@@ -46,6 +49,8 @@ func TestMetrics(t *testing.T) {
 		"berth_relay_ready 0", "berth_relay_registered 0", "berth_relay_lease_left_seconds 0", `berth_relay_tenants{may="write"} 0`,
 		"berth_relay_clock_jumps_total 0", "berth_relay_certificate_expiry_timestamp_seconds 0", `version="v1"`, "go_goroutines ",
 		"berth_relay_device_connections 0", "berth_relay_device_stalled_total 0", "berth_relay_device_accepted_total 0",
+		"berth_relay_sessions 0", "berth_relay_open_engines 0", "berth_relay_used_tenants 0", "berth_relay_publishes_total 0",
+		"berth_relay_acknowledged_total 0", `berth_relay_tenants{may="unused"} 0`, `berth_relay_refusals_total{slug="keys_unknown"} 1`,
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the metrics lack %s", line)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -215,6 +216,15 @@ func wholeAtOnce(tb testing.TB, d EngineDisk) {
 	if after := usage(tb, e); after != before {
 		tb.Fatalf("usage is %+v, not %+v", after, before)
 	}
+	both := []byte("by two at a time")
+	other = partOfAll(both)
+	other.Principal = "dev_2"
+	if whole, err := e.Upload(tb.Context(), other, &during{bytes.NewReader(both), func() { uploads(tb, e, both) }}); err != nil || !whole {
+		tb.Fatalf("an upload that another overtook ends with %v %v", whole, err)
+	}
+	if u := usage(tb, e); u.Attachments != before.Attachments+1 || u.Bytes != before.Bytes+stream.AttachmentCost(int64(len(both))) {
+		tb.Fatalf("usage is %+v after %+v", u, before)
+	}
 	recopy(tb, s, "a", fenced)
 	_, err := e.Upload(tb.Context(), partOfAll(content), unread(tb))
 	isFault(tb, "an acknowledgement behind the fence", err, fault.Unavailable, "copy_fenced")
@@ -274,21 +284,44 @@ func uploadsAreWrites(tb testing.TB, d EngineDisk) {
 
 func attachmentsCount(tb testing.TB, d EngineDisk) {
 	tb.Helper()
-	s := d.Open(tb, stream.Limits{Tenant: 400, Attachment: 1000})
+	block := stream.AttachmentCost(0)
+	s := d.Open(tb, stream.Limits{Tenant: 2*block + 400, Attachment: 1000})
 	e := opened(tb, s, "a")
 	first, second := bytes.Repeat([]byte("a"), 250), bytes.Repeat([]byte("b"), 200)
 	uploads(tb, e, first)
 	_, err := e.Upload(tb.Context(), partOfAll(second), unread(tb))
 	isFault(tb, "what does not fit", err, fault.Exhausted, "tenant_quota_exceeded")
 	begins(tb, e, second, 100)
-	_, err = e.Upload(tb.Context(), partOfSome([]byte(strings.Repeat("c", 100)), 0, 60), unread(tb))
+	_, err = e.Upload(tb.Context(), partOfAll(nil), unread(tb))
 	isFault(tb, "what does not fit beside an upload", err, fault.Exhausted, "tenant_quota_exceeded")
 	_, err = e.Upload(tb.Context(), partOfSome(second, 100, 200), unread(tb))
 	isFault(tb, "the end of what does not fit", err, fault.Exhausted, "tenant_quota_exceeded")
 	missing(tb, e, second)
+	exact, b := bytes.Repeat([]byte("d"), 400), opened(tb, s, "b")
+	begins(tb, b, exact, 300)
+	if whole, err := b.Upload(tb.Context(), partOfSome(exact, 300, 400), bytes.NewReader(exact[300:])); err != nil || !whole {
+		tb.Fatalf("the end of what just fits: %v %v", whole, err)
+	}
 	big := write("main", "m1")
-	big.Body = []byte(`"` + strings.Repeat("x", 150) + `"`)
+	big.Body = []byte(`"` + strings.Repeat("x", int(block)+150) + `"`)
 	refuses(tb, e, big, fault.Exhausted, "tenant_quota_exceeded")
 	put(tb, e, write("main", "m2"))
 	attached(tb, e, first)
+	s = d.Open(tb, stream.Limits{Tenant: 3*block + 600, Attachment: 1000})
+	e = opened(tb, s, "a")
+	_, err = e.Upload(tb.Context(), partOfAll(second), &during{bytes.NewReader(second), func() { put(tb, e, big) }})
+	isFault(tb, "what does not fit any more once it is whole", err, fault.Exhausted, "tenant_quota_exceeded")
+	missing(tb, e, second)
+}
+
+func boundsUploads(tb testing.TB, d EngineDisk) {
+	tb.Helper()
+	_, e := fresh(tb, d)
+	for i := range stream.MaxUploads {
+		begins(tb, e, fmt.Append(nil, "content ", i), 1)
+	}
+	_, err := e.Upload(tb.Context(), partOfAll([]byte("one more")), unread(tb))
+	isFault(tb, "one upload more", err, fault.Exhausted, "uploads_exhausted")
+	uploads(tb, e, []byte("content 7"))
+	uploads(tb, e, []byte("one more"))
 }

@@ -29,7 +29,7 @@ func countsUsage(tb testing.TB, d EngineDisk) {
 		if content != "" {
 			uploads(tb, e, []byte(content))
 			want.Attachments++
-			want.Bytes += int64(len(content))
+			want.Bytes += stream.AttachmentCost(int64(len(content)))
 		}
 		u := usage(tb, e)
 		if grew := u.Sequence > before; grew != (content != "") || u.Sequence <= want.Sequence {

@@ -274,13 +274,17 @@ func readsRanges(tb testing.TB, d EngineDisk) {
 		})
 	}
 	for _, c := range []struct{ after, upTo, bytes, first, end int64 }{
-		{0, 20, math.MaxInt32, 0, 20}, {5, 9, math.MaxInt32, 5, 9}, {19, 20, math.MaxInt32, 19, 20}, {0, 1 << 52, math.MaxInt32, 0, 20},
+		{0, 20, math.MaxInt32, 0, 20}, {-3, 20, math.MaxInt32, 0, 20}, {-9, -1, 99, 0, 0}, {5, 9, math.MaxInt32, 5, 9}, {19, 20, math.MaxInt32, 19, 20}, {0, 1 << 52, math.MaxInt32, 0, 20},
 		{20, 1 << 52, 99, 20, 20}, {7, 7, 99, 7, 7}, {9, 7, 99, 9, 9}, {1 << 45, 1 << 52, 99, 20, 20}, {0, 20, 0, 0, 1}, {15, 20, 1, 15, 16},
 		{0, 20, 2 + 4 + 6, 0, 3}, {0, 20, 2 + 4 + 6 + 7, 0, 3}, {0, 20, 2 + 4 + 6 + 8, 0, 4},
 	} {
 		got, err := e.Read(tb.Context(), engine.Range{Route: "main", After: c.after, UpTo: c.upTo, Bytes: int(c.bytes)})
 		ok(tb, err)
 		same(tb, got, want[min(c.first, 20):min(c.end, 20)])
+	}
+	got, err := e.Read(tb.Context(), engine.Range{Route: "other", After: -7, UpTo: 2, Bytes: math.MaxInt})
+	if err != nil || len(got) != 2 || got[0].ID != "o0" || got[1].ID != "o1" {
+		tb.Fatalf("the beginning of another route is %+v %v", got, err)
 	}
 	has(tb, e, "none")
 }

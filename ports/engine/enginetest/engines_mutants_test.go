@@ -135,6 +135,7 @@ func TestEngineMutants(t *testing.T) {
 		{"an attachment that is there is whole at once", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return thirsty{e} })},
 		{"an upload is a write", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return lawless{e, m, tenant} })},
 		{"an upload is a write", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return checkedOnce{e} })},
+		{"unfinished uploads have a bound", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return swallowing{e} })},
 		{"attachments count in the quota", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return costlessFiles{e, m, tenant} })},
 	} {
 		t.Run(c.law, func(t *testing.T) {
@@ -198,7 +199,7 @@ func (m hoarding) Change(ctx context.Context, tenant string, change func(*engine
 type stubborn struct{ *Memory }
 
 func (m stubborn) Change(ctx context.Context, tenant string, change func(*engine.Kept) error) (engine.Kept, error) {
-	return keeping{m.Memory}.Change(ctx, tenant, change)
+	return keeping(m).Change(ctx, tenant, change)
 }
 
 type appended struct {
@@ -293,8 +294,7 @@ type early struct {
 
 func (e early) Append(w engine.Write, done func(engine.Appended, error)) {
 	permitted := e.m.Look(e.tenant).Copy.Commits(w.Generation)
-	go func() {
-		time.Sleep(time.Millisecond)
+	time.AfterFunc(time.Millisecond, func() {
 		e.m.mu.Lock()
 		k := e.m.get(e.tenant)
 		if permitted {
@@ -303,7 +303,7 @@ func (e early) Append(w engine.Write, done func(engine.Appended, error)) {
 		a, err := e.m.contentOf(e.tenant).append(k, e.m.limits, w)
 		e.m.mu.Unlock()
 		done(a, err)
-	}()
+	})
 }
 
 type greedy struct{ engine.Engine }
@@ -434,6 +434,17 @@ func (e dropping) Upload(ctx context.Context, p engine.Part, from io.Reader) (bo
 		e.m.mu.Lock()
 		defer e.m.mu.Unlock()
 		delete(e.m.contentOf(e.tenant).uploads, upload{p.Principal, p.Digest})
+	}
+	return whole, err
+}
+
+// swallowing answers what is one upload too many as if it were taken.
+type swallowing struct{ engine.Engine }
+
+func (e swallowing) Upload(ctx context.Context, p engine.Part, from io.Reader) (bool, error) {
+	whole, err := e.Engine.Upload(ctx, p, from)
+	if fault.SlugOf(err) == "uploads_exhausted" {
+		return true, nil
 	}
 	return whole, err
 }

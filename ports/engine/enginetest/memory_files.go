@@ -119,7 +119,11 @@ func (e *memoryEngine) begin(ctx context.Context, p engine.Part) (to *part, whol
 	if err := e.m.limits.Judge(partOf(p), int64(len(to.bytes))); err != nil {
 		return nil, false, err
 	}
-	if err := e.m.limits.Admits(c.used+c.pending(name), p.Offset+p.Length); err != nil {
+	pending, others := c.pending(name)
+	if err := stream.CheckUploads(others); err != nil {
+		return nil, false, err
+	}
+	if err := e.m.limits.Admits(c.used+pending, stream.AttachmentCost(p.Offset+p.Length)); err != nil {
 		return nil, false, err
 	}
 	to.busy = true
@@ -127,14 +131,15 @@ func (e *memoryEngine) begin(ctx context.Context, p engine.Part) (to *part, whol
 	return to, false, nil
 }
 
-// pending is what other uploads take by now.
-func (c *content) pending(but upload) (bytes int64) {
+// pending is what other uploads take by now, and how many they are.
+func (c *content) pending(but upload) (bytes int64, others int) {
 	for name, p := range c.uploads {
 		if name != but {
-			bytes += int64(len(p.bytes))
+			bytes += stream.AttachmentCost(int64(len(p.bytes)))
+			others++
 		}
 	}
-	return bytes
+	return bytes, others
 }
 
 func (e *memoryEngine) finish(c *content, p engine.Part, to *part) (whole bool, err error) {
@@ -151,11 +156,11 @@ func (e *memoryEngine) finish(c *content, p engine.Part, to *part) (whole bool, 
 		return false, engine.Fenced()
 	}
 	if _, before := c.attachments[p.Digest]; !before {
-		if err := e.m.limits.Admits(c.used, p.Size); err != nil {
+		if err := e.m.limits.Admits(c.used, stream.AttachmentCost(p.Size)); err != nil {
 			return false, err
 		}
 		c.attachments[p.Digest] = to.bytes
-		c.used += p.Size
+		c.used += stream.AttachmentCost(p.Size)
 		k.Sequence++
 		e.m.tenants[e.tenant] = k
 	}

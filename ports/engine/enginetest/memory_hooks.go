@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"maps"
+	"slices"
 
 	"berth/domain/stream"
 )
@@ -59,11 +60,11 @@ func (m *Memory) cloneCopies() map[string]*content {
 		d := *c
 		d.routes, d.published, d.buried = maps.Clone(c.routes), maps.Clone(c.published), maps.Clone(c.buried)
 		for route, messages := range d.routes {
-			d.routes[route] = messages[:len(messages):len(messages)] // what either appends is its own
+			d.routes[route] = slices.Clip(messages) // what either appends is its own
 		}
 		d.attachments, d.uploads = maps.Clone(c.attachments), map[upload]*part{}
 		for name, p := range c.uploads {
-			d.uploads[name] = &part{bytes: p.bytes[:len(p.bytes):len(p.bytes)]}
+			d.uploads[name] = &part{bytes: slices.Clip(p.bytes)}
 		}
 		out[tenant] = &d
 	}
