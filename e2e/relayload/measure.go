@@ -29,6 +29,7 @@ type Result struct {
 	Elapsed time.Duration
 	Took    *hdrhistogram.Histogram // microseconds
 	CPU     time.Duration           // of the servers
+	Written int64                   // bytes that they wrote to the disk
 }
 
 // Rate is operations a second.
@@ -52,11 +53,14 @@ func Drive(tb testing.TB, p *Phase, servers []*Process, lanes []*Lane, work func
 		all.Go(func() { work(i, l) })
 	}
 	time.Sleep(warmUp)
-	before, began := used(servers), time.Now()
+	before, written := used(servers)
+	began := time.Now()
 	p.now.Store(measuring)
 	time.Sleep(benchtime())
 	p.now.Store(ended)
-	out := Result{Elapsed: time.Since(began), CPU: used(servers) - before, Took: histogram()}
+	out := Result{Elapsed: time.Since(began), Took: histogram()}
+	out.CPU, out.Written = used(servers)
+	out.CPU, out.Written = out.CPU-before, out.Written-written
 	all.Wait()
 	var failed []error
 	for _, l := range lanes {
@@ -68,11 +72,12 @@ func Drive(tb testing.TB, p *Phase, servers []*Process, lanes []*Lane, work func
 	return out
 }
 
-func used(servers []*Process) (all time.Duration) {
+func used(servers []*Process) (cpu time.Duration, written int64) {
 	for _, p := range servers {
-		all += p.CPU()
+		cpu += p.CPU()
+		written += p.Written()
 	}
-	return all
+	return cpu, written
 }
 
 // Report makes the result that of a benchmark.
@@ -83,5 +88,6 @@ func (r Result) Report(b *testing.B) {
 	b.ReportMetric(P(r.Took, 50), "ack-p50-ms")
 	b.ReportMetric(P(r.Took, 99), "ack-p99-ms")
 	b.ReportMetric(float64(r.CPU.Microseconds())/float64(max(r.Ops, 1)), "server-µs/op")
+	b.ReportMetric(float64(r.Written)/1024/float64(max(r.Ops, 1)), "written-KiB/op")
 	b.ReportMetric(r.CPU.Seconds()/r.Elapsed.Seconds(), "server-cores")
 }

@@ -82,6 +82,15 @@ func (p *Process) Resident() int64 {
 	return kib << 10
 }
 
+// Written is how many bytes it had written to the disk so far.
+func (p *Process) Written() int64 {
+	p.tb.Helper()
+	_, rest, _ := strings.Cut(p.proc("io"), "\nwrite_bytes:")
+	n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	must(p.tb, err)
+	return n
+}
+
 // Files is how many files and connections it has open.
 func (p *Process) Files() int {
 	p.tb.Helper()
