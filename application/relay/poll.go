@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"berth/domain/fault"
@@ -140,111 +139,6 @@ func (t *tenant) renew() {
 	if at, ok := t.view.SentAt(); ok && t.held.Generation == t.view.Position().Generation {
 		t.held.AskedAt = max(t.held.AskedAt, at)
 	}
-}
-
-const (
-	newsPause = 200 * time.Millisecond // between two rounds, so that many tenants which come one by one make few rounds
-	newsIdle  = time.Second
-)
-
-// awaitNews waits for hints of changes, with one long poll for each batch of tenants, so that they arrive at once (A4).
-// Nothing depends on it.
-func (n *Node) awaitNews(ctx context.Context) {
-	for n.registered(ctx) {
-		wait := newsPause
-		batches := n.known()
-		if len(batches) == 0 {
-			wait = newsIdle
-		} else {
-			n.newsRound(ctx, batches)
-		}
-		if !n.pause(ctx, wait, nil) {
-			return
-		}
-	}
-}
-
-// newsRound polls until there are other tenants to ask about than those of the batches, or one of the polls failed.
-func (n *Node) newsRound(ctx context.Context, batches [][]authority.Known) {
-	round, end := context.WithCancel(ctx)
-	defer end()
-	named := tenantsOf(batches) // before each batch belongs to its poll
-	var all sync.WaitGroup
-	for _, batch := range batches {
-		all.Go(func() {
-			defer end()
-			n.newsOfBatch(round, batch)
-		})
-	}
-	all.Go(func() {
-		n.news.until(round, func() bool { return !n.holds(named) })
-		end()
-	})
-	all.Wait()
-}
-
-func (n *Node) newsOfBatch(round context.Context, batch []authority.Known) {
-	var failures, answers backoff
-	for n.newsOf(round, batch) {
-		sent := n.Clock.Elapsed()
-		timed, cancel := context.WithTimeout(round, n.settings.Wait+requestTimeout)
-		due, err := n.poll(timed, batch, n.settings.Wait)
-		cancel()
-		switch {
-		case round.Err() != nil:
-			return
-		case err != nil:
-			if !n.failed(round, "hints", err, sent, &failures) {
-				return
-			}
-		case due == 0:
-			failures, answers = backoff{}, backoff{}
-		default: // until the snapshots are there each poll would be answered at once
-			if !n.pause(round, answers.next(n.chance, nil, time.Second), nil) {
-				return
-			}
-		}
-	}
-}
-
-// newsOf brings a batch up to what is known by now. It is false once the round is over, and where a tenant is held no more.
-func (n *Node) newsOf(round context.Context, batch []authority.Known) bool {
-	n.state.mu.RLock()
-	defer n.state.mu.RUnlock()
-	for i, k := range batch {
-		t := n.state.tenants[k.Tenant]
-		if t == nil || t.view == nil {
-			return false
-		}
-		p := t.view.Position()
-		batch[i].Generation, batch[i].Revision = p.Generation, p.Revision
-	}
-	return round.Err() == nil
-}
-
-func tenantsOf(batches [][]authority.Known) (ids []string) {
-	for _, b := range batches {
-		for _, k := range b {
-			ids = append(ids, k.Tenant)
-		}
-	}
-	return ids
-}
-
-// holds says whether the tenants named, each once, are those that are held, and no other.
-func (n *Node) holds(named []string) bool {
-	n.state.mu.RLock()
-	defer n.state.mu.RUnlock()
-	held := 0
-	for _, t := range n.state.tenants {
-		if t.polled() {
-			held++
-		}
-	}
-	return held == len(named) && !slices.ContainsFunc(named, func(id string) bool {
-		t := n.state.tenants[id]
-		return t == nil || !t.polled()
-	})
 }
 
 // polled says whether the tenant is one to ask about. The caller holds the lock.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"slices"
 	"testing"
 
 	"berth/domain/authorization"
@@ -8,39 +9,52 @@ import (
 	"berth/ports/authority"
 )
 
-// The hint polls are renewed whenever they do not name exactly the tenants that are held, also where as many came as went.
+// The polls for hints name each tenant that is held, once: one that came is named by a poll more, one that went by none, and
+// one that came back by another.
 func TestHintPollsNameWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	held := func(ids ...string) *Node {
-		s := &state{tenants: map[string]*tenant{
-			"unknown": {told: new(placement.Assignment)}, "gone": {view: new(authorization.View)},
-		}}
+	s := &state{tenants: map[string]*tenant{
+		"unknown": {told: new(placement.Assignment)}, "gone": {view: new(authorization.View)},
+	}}
+	hold := func(ids ...string) {
 		for _, id := range ids {
 			s.tenants[id] = &tenant{told: new(placement.Assignment), view: new(authorization.View)}
 		}
-		return &Node{state: s}
 	}
-	batches := [][]authority.Known{{{Tenant: "a"}, {Tenant: "b"}}, {{Tenant: "c"}}}
-	for _, c := range []struct {
-		held []string
-		same bool
-	}{
-		{[]string{"a", "b", "c"}, true},
-		{[]string{"a", "b"}, false},
-		{[]string{"a", "b", "c", "d"}, false},
-		{[]string{"a", "b", "d"}, false},
-		{nil, false},
-	} {
-		if got := held(c.held...).holds(tenantsOf(batches)); got != c.same {
-			t.Errorf("%v are held: same %v", c.held, got)
+	r := &newsRound{Node: &Node{state: s}, named: map[string]struct{}{}}
+	unnamed := func(what string, want ...string) []authority.Known {
+		t.Helper()
+		out := r.unnamed()
+		if got := idsOf(out); !slices.Equal(got, want) {
+			t.Fatalf("%s: %v is named by no poll, want %v", what, got, want)
 		}
+		return out
 	}
-	for _, id := range []string{"unknown", "gone"} {
-		if held().holds([]string{id}) {
-			t.Errorf("%s counts as held", id)
-		}
+	hold("b", "a")
+	first := unnamed("at first", "a", "b")
+	r.name(first)
+	unnamed("once named")
+	hold("c")
+	second := unnamed("one more", "c")
+	r.name(second)
+	delete(s.tenants, "a")
+	if kept := idsOf(r.current(first)); !slices.Equal(kept, []string{"b"}) {
+		t.Fatalf("the first poll goes on with %v", kept)
 	}
-	if !held().holds(nil) {
-		t.Error("nothing is not the same as nothing")
+	hold("a")
+	unnamed("one that came back", "a")
+	if kept := idsOf(r.current(second)); !slices.Equal(kept, []string{"c"}) {
+		t.Fatalf("the second poll goes on with %v", kept)
 	}
+	s.tenants["c"].told = nil
+	if kept := r.current(second); len(kept) > 0 {
+		t.Fatalf("the second poll goes on with %v", kept)
+	}
+}
+
+func idsOf(all []authority.Known) (ids []string) {
+	for _, k := range all {
+		ids = append(ids, k.Tenant)
+	}
+	return ids
 }

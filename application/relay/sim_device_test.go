@@ -96,10 +96,13 @@ func (p *process) publishOne(device *phone) {
 }
 
 func (w *world) acknowledged(m *machine, tenant, id string, seq int64) {
-	if m.copied { // what only a clone's disk has, goes with the clone, and nobody could know
+	w.mu.Lock()
+	if !m.onlyOne() {
+		// What only one of two copies of a disk has goes with that one, should the other be the node in the end: nobody could
+		// know (P10 takes both for the node).
+		w.mu.Unlock()
 		return
 	}
-	w.mu.Lock()
 	l := w.ledgers[tenant]
 	name := m.name + "/" + id
 	generation, late := l.committed[name], l.late[name]

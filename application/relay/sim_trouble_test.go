@@ -61,7 +61,9 @@ func (m *machine) happen() {
 	switch r := w.intn(1000); {
 	case m.copied && r < 30:
 		m.kill()
+		w.mu.Lock()
 		m.gone = true
+		w.mu.Unlock()
 	case r < 8:
 		m.kill()
 		m.down = time.Now().Add(while / 4)
