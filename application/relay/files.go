@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"berth/domain/fault"
 	"berth/ports/engine"
 )
 
@@ -68,7 +69,7 @@ func (f *Files) Stat(ctx context.Context, digest [32]byte) (int64, error) {
 }
 
 // Content opens an attachment. Reading it ends when the device may not read any more.
-// Fault: NotFound attachment_missing.
+// Faults: NotFound attachment_missing; Internal attachment_damaged.
 func (f *Files) Content(ctx context.Context, digest [32]byte) (io.ReadSeekCloser, error) {
 	if err := f.reads(); err != nil {
 		return nil, f.refused(err)
@@ -103,7 +104,7 @@ func (f *Files) Uploaded(ctx context.Context, digest [32]byte) (int64, error) {
 }
 
 // Upload takes a part of an attachment, and says whether it is whole by then: durable, and checked again as P8 has it.
-// Faults: those of engine.Attachments.
+// Faults: those of engine.Attachments. An error of reading from is returned as it is.
 func (f *Files) Upload(ctx context.Context, u Upload, from io.Reader) (whole bool, err error) {
 	at := f.may(writing())
 	if at.err != nil {
@@ -140,11 +141,11 @@ func (p *permitted) Read(b []byte) (int, error) {
 }
 
 func (f *Files) refused(err error) error {
-	if err != nil {
-		f.hub.failed(err)
-		return f.hub.node.refused(err)
+	if _, is := fault.As(err); !is { // there is none, or it is of what the device sends, and nobody refused anything
+		return err
 	}
-	return nil
+	f.hub.failed(err)
+	return f.hub.node.refused(err)
 }
 
 // Close ends it.

@@ -72,7 +72,7 @@ func (r *rooms) remember(tenant string, revoked authorization.Buried) {
 }
 
 func (h *hub) remember(ctx context.Context, t engine.Tombstone) {
-	if err := h.engine.Bury(ctx, t); err != nil {
+	if err := h.engine.Bury(context.WithoutCancel(ctx), t); err != nil { // it is committed, whoever waits still
 		h.node.Log.WarnContext(ctx, "the disk does not let a revocation be remembered", "tenant", h.room.tenant, "error", err)
 	}
 }

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -190,6 +191,32 @@ func TestRevocationsAreRemembered(t *testing.T) {
 		want := []engine.Tombstone{{Principal: asked.Principal, Revision: first}, {Principal: heard.Principal, Revision: second}}
 		if err != nil || !slices.Equal(buried, want) {
 			t.Fatalf("buried are %v: %v", buried, err)
+		}
+	})
+}
+
+// A revocation that is committed is remembered, also where the owner who asked for it is gone by then (D4).
+func TestRevocationsAreRememberedWithoutTheirOwner(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		owner, member := r.connected(authorization.Owner), r.connected(authorization.Member)
+		ctx, gone := context.WithCancel(r.t.Context())
+		leave := func() { gone() }
+		r.buries.Store(&leave)
+		revision, err := owner.session.Revoke(ctx, member.Principal)
+		if err != nil || member.end() != "revoked" || ctx.Err() == nil {
+			t.Fatalf("revoked, ended %q: %v", member.end(), err)
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.disk.Open(r.t.Context(), "t0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := e.Buried(r.t.Context()); err != nil || len(all) != 1 || all[0].Revision != revision {
+			t.Fatalf("remembered are %+v: %v", all, err)
 		}
 	})
 }

@@ -166,6 +166,21 @@ func (e lateEngine) Append(w engine.Write, done func(engine.Appended, error)) {
 	})
 }
 
+func (e lateEngine) Read(ctx context.Context, r engine.Range) ([]engine.Message, error) {
+	all, err := e.Engine.Read(ctx, r)
+	if e.r.gaps.Load() && len(all) > 0 {
+		all = all[1:]
+	}
+	return all, err
+}
+
+func (e lateEngine) Bury(ctx context.Context, t engine.Tombstone) error {
+	if before := e.r.buries.Load(); before != nil {
+		(*before)()
+	}
+	return e.Engine.Bury(ctx, t)
+}
+
 func (e lateEngine) Upload(ctx context.Context, p engine.Part, from io.Reader) (bool, error) {
 	whole, err := e.Engine.Upload(ctx, p, from)
 	e.r.held()

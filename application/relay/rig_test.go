@@ -46,9 +46,11 @@ type rig struct {
 	token string
 	place string
 
-	visitor authoritytest.Paired // uses t0
-	empty   bool                 // nobody does
-	late    chan struct{}        // until it is closed the answers of Engines are held back; nil where they are not
+	visitor authoritytest.Paired   // uses t0
+	empty   bool                   // nobody does
+	late    chan struct{}          // until it is closed the answers of Engines are held back; nil where they are not
+	gaps    atomic.Bool            // Engines leave out the first message that is read
+	buries  atomic.Pointer[func()] // called before an Engine remembers a revocation
 	tune    func(*relay.Settings)
 	asked   atomic.Int64                       // the most tenants that one poll asked about
 	answer  atomic.Pointer[authority.Snapshot] // to every question for a snapshot; nil where the control plane answers

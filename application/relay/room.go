@@ -61,6 +61,10 @@ func (m *room) join() *opening {
 		return m.opening
 	}
 	o := &opening{done: make(chan struct{})}
+	if o.hub = m.hub.Load(); o.hub != nil { // the one before came to its end meanwhile
+		close(o.done)
+		return o
+	}
 	m.busy.Store(true)
 	if !m.rooms.spawn(func() { m.open(o) }) {
 		m.busy.Store(false)

@@ -2,13 +2,12 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"sort"
 
 	"berth/ports/engine"
 )
 
-// Take returns the next messages of all subscriptions, of about so many bytes of bodies, at least one where there is any; and
+// Take returns the next messages of all subscriptions, of about so many bytes by their Size, at least one where there is any; and
 // whether there are more by now. Where there are none, Wake says when there are. What it returns is not to be changed.
 func (s *Session) Take(ctx context.Context, bytes int) (messages []engine.Message, more bool, err error) {
 	s.taking.Lock()
@@ -53,7 +52,7 @@ func (s *Session) inTurn() []*subscription {
 
 func sizeOf(all []engine.Message) (bytes int) {
 	for _, m := range all {
-		bytes += len(m.Body)
+		bytes += m.Size()
 	}
 	return bytes
 }
@@ -79,6 +78,9 @@ func (h *hub) take(ctx context.Context, sub *subscription, bytes int) (out []eng
 	}
 	h.mu.Unlock()
 	out, err = h.engine.Read(ctx, engine.Range{Route: r.id, After: after, UpTo: upTo, Bytes: bytes})
+	if err == nil && !follows(out, after) { // no message that was released goes
+		err = engine.Damaged("a route's messages", nil)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -87,13 +89,18 @@ func (h *hub) take(ctx context.Context, sub *subscription, bytes int) (out []eng
 	if sub.gone {
 		return nil, false, nil
 	}
-	if len(out) == 0 { // no message that was released goes
-		return nil, false, engine.Failed(errHole)
-	}
 	return out, h.moved(sub, out[len(out)-1].Seq), nil
 }
 
-var errHole = errors.New("a route lacks messages that were committed")
+// follows says whether messages are the next ones after a sequence, of which there are some.
+func follows(all []engine.Message, after int64) bool {
+	for i, m := range all {
+		if m.Seq != after+1+int64(i) {
+			return false
+		}
+	}
+	return len(all) > 0
+}
 
 // moved says whether there is more. The caller holds h.mu.
 func (h *hub) moved(sub *subscription, to int64) bool {
@@ -109,8 +116,8 @@ func (h *hub) moved(sub *subscription, to int64) bool {
 func fromRing(ring []engine.Message, after int64, bytes int) []engine.Message {
 	from := sort.Search(len(ring), func(i int) bool { return ring[i].Seq > after })
 	to := from
-	for size := 0; to < len(ring) && (to == from || size+len(ring[to].Body) <= bytes); to++ {
-		size += len(ring[to].Body)
+	for size := 0; to < len(ring) && (to == from || size+ring[to].Size() <= bytes); to++ {
+		size += ring[to].Size()
 	}
 	return append([]engine.Message(nil), ring[from:to]...)
 }

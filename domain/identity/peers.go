@@ -32,9 +32,6 @@ func NewPeerList(self SPIFFEID, peers []ListedPeer, askedAt time.Duration) *Peer
 	return l
 }
 
-// Later says whether the list was asked for after another one: only then does it take its place.
-func (l *PeerList) Later(than *PeerList) bool { return than == nil || l.askedAt > than.askedAt }
-
 // Fresh refuses a list of which nothing may be concluded any more: its age, from when it was asked for, has reached the
 // bound. Faults: Unavailable peers_unknown, peers_stale.
 func (l *PeerList) Fresh(now, bound time.Duration) error {

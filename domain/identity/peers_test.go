@@ -103,8 +103,8 @@ func TestPeerListBelievesOnlyTheListed(t *testing.T) {
 			t.Fatalf("believed %t, by the rule %t: %v", got, want, list.Judge(c, at, peerBound))
 		}
 		later := identity.NewPeerList(self, nil, asked+1)
-		if later.Judge(c, at, peerBound) == nil || !later.Later(list) || list.Later(later) || list.Later(list) {
-			t.Fatal("an empty list that is later believes somebody, or lists are not in the order of asking")
+		if later.Judge(c, at, peerBound) == nil {
+			t.Fatal("an empty list believes somebody")
 		}
 	})
 }

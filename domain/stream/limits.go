@@ -18,8 +18,9 @@ const (
 	block    = 4096
 )
 
-// MaxUploads is how many attachments of a tenant may be unfinished at a time.
-const MaxUploads = 256
+// MaxUploads is how many uploads of a principal are kept that are not whole: of more, the one that nobody went on with for
+// longest gives way.
+const MaxUploads = 16
 
 // Cost is what a message counts for in the quota, by the lengths of what it consists of.
 func Cost(route, principal, id string, body []byte) int64 {
@@ -28,15 +29,6 @@ func Cost(route, principal, id string, body []byte) int64 {
 
 // AttachmentCost is what an attachment of so many bytes counts for in the quota.
 func AttachmentCost(size int64) int64 { return size + block }
-
-// CheckUploads accepts one more upload beside those that are unfinished. Fault: Exhausted uploads_exhausted.
-func CheckUploads(others int) *fault.Error {
-	if others < MaxUploads {
-		return nil
-	}
-	return fault.New(fault.Exhausted, "uploads_exhausted", "%d attachments of the tenant are unfinished", others).
-		Curable("finish them; what nobody goes on with is removed after a day")
-}
 
 // Admits accepts more bytes beside those that are used, if both fit. Fault: Exhausted tenant_quota_exceeded.
 func (l Limits) Admits(used, more int64) *fault.Error {

@@ -41,7 +41,7 @@ type Log interface {
 	// Exhausted route_exhausted.
 	Append(w Write, done func(Appended, error))
 	// Read returns messages of a route after a sequence, up to and with another, in ascending order: as many as fit into
-	// the bytes of bodies given, and one at least where there is any.
+	// the bytes given, and one at least where there is any.
 	Read(ctx context.Context, r Range) ([]Message, error)
 	// Head is the sequence of the route's last message; 0 where there is none.
 	Head(ctx context.Context, route string) (int64, error)
@@ -68,7 +68,7 @@ type Appended struct {
 type Range struct {
 	Route       string
 	After, UpTo int64
-	Bytes       int // of bodies
+	Bytes       int // of messages, by their Size
 }
 
 // Message is a message of a route.
@@ -81,19 +81,26 @@ type Message struct {
 	Body  []byte // JSON text, as it was published
 }
 
+// Size is about what the message takes in memory, in bytes: of small ones that is more than what they say.
+func (m Message) Size() int {
+	const around = 128
+	return around + len(m.Route) + len(m.ID) + len(m.From) + len(m.Body)
+}
+
 // Attachments is a tenant's files by the SHA-256 of their content.
 type Attachments interface {
 	// Stat says how large an attachment is. Fault: NotFound attachment_missing.
 	Stat(ctx context.Context, digest [32]byte) (size int64, err error)
-	// Content opens an attachment. Fault: NotFound attachment_missing.
+	// Content opens an attachment. Faults: NotFound attachment_missing; Internal attachment_damaged.
 	Content(ctx context.Context, digest [32]byte) (io.ReadSeekCloser, error)
 	// Uploaded says how much of an attachment a principal has uploaded of one that is not whole yet; 0 for nothing.
 	Uploaded(ctx context.Context, principal string, digest [32]byte) (int64, error)
 	// Upload takes a part of an attachment and, once that is all, makes it durable under its digest and whole: in a write as
 	// of the Engine. An attachment that is there is whole at once. The bytes that came before an error stay for the next part;
-	// a part at 0 begins anew. Faults: Conflict upload_offset where another part does not begin where the last ended; Invalid
+	// a part at 0 begins anew. Of a principal's uploads stream.MaxUploads are kept, and more give way to the latest; room is
+	// kept for a part while it is on its way. Faults: Conflict upload_offset where another part does not begin where the last ended; Invalid
 	// attachment_digest_differs (nothing is left of the upload then), attachment_size_differs, also of a part that ends early,
-	// attachment_too_large; Exhausted uploads_exhausted, engine_busy while another part of the same upload is on its way; those of reading from.
+	// attachment_too_large; Exhausted engine_busy while another part of the same upload is on its way; those of reading from.
 	Upload(ctx context.Context, p Part, from io.Reader) (whole bool, err error)
 }
 

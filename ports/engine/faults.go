@@ -53,6 +53,22 @@ func Full(err error) error {
 	return fault.New(fault.Exhausted, "disk_full", "the node's disk has no room for it").After(10 * time.Second).Because(err)
 }
 
+// DamagedAttachment is the fault of an attachment whose content is not there, or not all of it: no other concerns it, nor a
+// message.
+func DamagedAttachment(err error) error {
+	return fault.New(fault.Internal, attachmentDamaged, "the content of the attachment can not be read").Because(err).
+		Curable("let an operator put the file back")
+}
+
+const attachmentDamaged = "attachment_damaged"
+
+// Broken says whether an error of an Engine means that it can not be used as it is: a defect, or damage that is not one
+// attachment's alone. What came from a reader that the Engine was given is no fault, and breaks nothing.
+func Broken(err error) bool {
+	f, ok := fault.As(err)
+	return ok && f.Kind == fault.Internal && f.Slug != attachmentDamaged
+}
+
 // NoAttachment is the fault of an attachment that is not there.
 func NoAttachment() error {
 	return fault.New(fault.NotFound, "attachment_missing", "there is no such attachment")

@@ -15,6 +15,9 @@ const (
 	batchBytes    = 2 << 20
 	waitMessages  = 4096
 	waitBytes     = 32 << 20
+
+	allWaitBytes = 256 << 20 // of all Engines together, and with what is around each message
+	aroundEach   = 256
 )
 
 type waiting struct {
@@ -50,6 +53,8 @@ func (e *Engine) wait(w waiting) error {
 		return engine.Closed()
 	case len(e.queue) >= waitMessages || e.queued >= waitBytes:
 		return engine.Busy()
+	case !e.disk.waits(w.size()):
+		return engine.Busy()
 	}
 	e.queue = append(e.queue, w)
 	e.queued += len(w.Body)
@@ -58,6 +63,18 @@ func (e *Engine) wait(w waiting) error {
 		e.hands.Go(e.run)
 	}
 	return nil
+}
+
+// size is what the message takes while it waits.
+func (w waiting) size() int64 { return aroundEach + int64(len(w.Body)) }
+
+// waits counts bytes that wait, where so many more may.
+func (d *Disk) waits(bytes int64) bool {
+	if d.waiting.Add(bytes) <= d.mostWaiting {
+		return true
+	}
+	d.waiting.Add(-bytes)
+	return false
 }
 
 // run commits until nothing waits any more. An Engine that is idle has no goroutine.
@@ -87,11 +104,13 @@ func (e *Engine) take() []waiting {
 		e.queue, e.running = nil, false
 		return nil
 	}
-	n, bytes := 0, 0
+	n, bytes, size := 0, 0, int64(0)
 	for n < min(len(e.queue), batchMessages) && (n == 0 || bytes+len(e.queue[n].Body) <= batchBytes) {
 		bytes += len(e.queue[n].Body)
+		size += e.queue[n].size()
 		n++
 	}
+	e.disk.waiting.Add(-size)
 	batch := e.queue[:n:n]
 	if e.queue = e.queue[n:]; len(e.queue) == 0 {
 		e.queue = nil

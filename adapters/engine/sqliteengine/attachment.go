@@ -34,15 +34,19 @@ func (e *Engine) Content(ctx context.Context, digest [32]byte) (io.ReadSeekClose
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(e.attachment(digest))
+	var f *os.File
+	err = e.onFiles(func() error {
+		f, err = os.Open(e.attachment(digest))
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, garbled(e.tenant, err)
+		return nil, engine.DamagedAttachment(err)
 	}
 	if err != nil {
 		return nil, e.fault(err)
 	}
 	if info, err := f.Stat(); err != nil || info.Size() != size {
-		return nil, errors.Join(garbled(e.tenant, err), f.Close())
+		return nil, errors.Join(engine.DamagedAttachment(err), f.Close())
 	}
 	return f, nil
 }
@@ -56,7 +60,7 @@ func (e *Engine) attachment(digest [32]byte) string {
 func (e *Engine) tidy() error {
 	named, err := os.ReadDir(e.path(attachmentsDir))
 	if err != nil {
-		return lost(e.tenant, err)
+		return lost(e.tenant, e.path(attachmentsDir), err)
 	}
 	if len(named) > 0 {
 		kept, err := e.kept()

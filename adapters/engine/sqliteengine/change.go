@@ -177,14 +177,15 @@ func (d *Disk) engine(tenant string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFile(filepath.Join(home, engineFile), tenant)
+	path := filepath.Join(home, engineFile)
+	f, err := openFile(path, tenant)
 	if err != nil {
-		return nil, lost(tenant, err)
+		return nil, lost(tenant, path, err)
 	}
 	if d.maxPages > 0 {
 		if err := f.bound(d.maxPages); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
 	}
-	return &Engine{disk: d, tenant: tenant, home: home, file: f, parts: map[string]bool{}}, nil
+	return &Engine{disk: d, tenant: tenant, home: home, file: f, parts: map[string]int64{}}, nil
 }

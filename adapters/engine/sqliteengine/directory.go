@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"berth/domain/fault"
 	"berth/domain/ident"
 	"berth/ports/engine"
 )
@@ -136,5 +135,3 @@ func syncDir(path string) error {
 
 // errKilled is what a test has a step end with, as if the process had been killed: nothing is tidied up.
 var errKilled = errors.New("the process ended")
-
-func isDamaged(err error) bool { return fault.SlugOf(err) == "engine_damaged" }

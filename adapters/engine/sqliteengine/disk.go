@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 
+	"berth/domain/placement"
 	"berth/domain/stream"
 	"berth/ports/engine"
 )
@@ -26,6 +28,9 @@ type Disk struct {
 	dir    string // of the tenants' directories
 	limits stream.Limits
 	turns  chan struct{} // one for each transaction under way: with more of them each would only take longer
+
+	waiting     atomic.Int64 // bytes that wait in all Engines
+	mostWaiting int64
 
 	mu   sync.Mutex
 	busy map[string]*tenantLock
@@ -58,7 +63,7 @@ func Open(ctx context.Context, o Options) (*Disk, error) {
 		return nil, err
 	}
 	d := &Disk{
-		node: node, dir: filepath.Join(dir, "tenants"), limits: o.Limits, turns: make(chan struct{}, turns()),
+		node: node, dir: filepath.Join(dir, "tenants"), limits: o.Limits, turns: make(chan struct{}, turns()), mostWaiting: allWaitBytes,
 		busy: map[string]*tenantLock{}, open: map[string]*Engine{}, step: func(string) error { return nil },
 	}
 	if err := d.settle(ctx); err != nil {
@@ -96,11 +101,25 @@ func (d *Disk) settle(ctx context.Context) error {
 		return err
 	}
 	for tenant := range present { // made, or not removed any more, and node.db does not say so
-		if _, err := d.Change(ctx, tenant, func(*engine.Kept) error { return nil }); err != nil && !isDamaged(err) {
-			return err
+		if _, err := d.Change(ctx, tenant, func(*engine.Kept) error { return nil }); err != nil {
+			if err := d.unsure(ctx, tenant); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// unsure has node.db say that there is a copy of which nothing is known: what it is, or why that can not be told, the next
+// Change of it says. It keeps no other tenant, nor the node, from starting.
+func (d *Disk) unsure(ctx context.Context, tenant string) error {
+	k, _, err := d.node.get(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	k.Copy, k.Sequence = placement.Copy{Present: true}, 0
+	_, err = d.node.put(ctx, k)
+	return err
 }
 
 // upgrade gives every copy of a disk of before there were directories its own, where it has none from an earlier try.

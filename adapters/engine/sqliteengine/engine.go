@@ -22,9 +22,12 @@ type Engine struct {
 	closed  bool
 	running bool
 	queue   []waiting
-	queued  int             // bytes of bodies
-	parts   map[string]bool // uploads of which a part is on its way
-	hands   sync.WaitGroup  // the one goroutine that commits, while there is something to
+	queued  int              // bytes of bodies
+	parts   map[string]int64 // uploads of which a part is on its way, and how far that goes
+	hands   sync.WaitGroup   // the one goroutine that commits, while there is something to
+
+	files sync.RWMutex // held by whoever touches a file, and last by whoever closes the Engine
+	rooms sync.Mutex   // held while room is looked for
 
 	ends     sync.Once
 	endError error
@@ -103,6 +106,16 @@ func (e *Engine) shut() {
 	e.closed = true
 }
 
+// onFiles does something with the Engine's files beside engine.db, while it is open: what lies there later is of another.
+func (e *Engine) onFiles(do func() error) error {
+	e.files.RLock()
+	defer e.files.RUnlock()
+	if err := e.usable(); err != nil {
+		return err
+	}
+	return do()
+}
+
 // fault is the fault behind an error of the Engine's files.
 func (e *Engine) fault(err error) error { return of(e.tenant, e.home, err) }
 
@@ -163,6 +176,8 @@ func (e *Engine) finish() error {
 	e.ends.Do(func() {
 		e.shut()
 		e.hands.Wait()
+		e.files.Lock()   // whoever is at a file is done with it, and nobody else comes
+		e.files.Unlock() //nolint:staticcheck // that is all
 		e.endError = errors.Join(e.reading.close(), e.file.close())
 		e.disk.mu.Lock()
 		defer e.disk.mu.Unlock()

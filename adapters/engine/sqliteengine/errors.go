@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -108,12 +109,18 @@ func crowded(dir string) bool {
 }
 
 // lost is an error of opening what belongs to a copy: where it is not there, or has not what a statement names, the copy
-// is damaged.
-func lost(tenant string, err error) error {
+// is damaged. What is there and can not be opened may lack nothing but a file descriptor.
+func lost(tenant, path string, err error) error {
 	failed, ok := errors.AsType[*sqlite.Error](err)
-	missing := ok && (failed.Code()&primary == codes.SQLITE_CANTOPEN || failed.Code()&primary == codes.SQLITE_ERROR)
-	if missing || errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), ok && failed.Code()&primary == codes.SQLITE_ERROR,
+		ok && failed.Code()&primary == codes.SQLITE_CANTOPEN && !isFile(path):
 		return garbled(tenant, err)
 	}
 	return err
+}
+
+func isFile(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
 }

@@ -1,6 +1,10 @@
 package sqliteengine
 
-import "berth/ports/engine"
+import (
+	"runtime"
+
+	"berth/ports/engine"
+)
 
 // The steps between which a process can end while a copy is made, and while one is removed.
 func Steps() []string { return []string{"made", "filled", "named", "renamed away", "away"} }
@@ -32,3 +36,20 @@ func Hold(e engine.Engine) (release func()) {
 
 // Most is how many appends may wait.
 const Most = waitMessages + batchMessages
+
+// Crowd lets no more bytes wait in all Engines together than so many, of which each message takes Around beside its body.
+func (d *Disk) Crowd(bytes int64) { d.mostWaiting = bytes }
+
+// Around is what a message takes beside its body while it waits.
+const Around = aroundEach
+
+// Stuff has an Engine that is held begin a commit, so that what follows waits.
+func Stuff(e engine.Engine, w engine.Write) {
+	own := e.(*Engine)
+	own.Append(w, func(engine.Appended, error) {})
+	for waits := true; waits; runtime.Gosched() {
+		own.mu.Lock()
+		waits = len(own.queue) > 0
+		own.mu.Unlock()
+	}
+}

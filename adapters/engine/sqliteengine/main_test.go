@@ -20,6 +20,8 @@ func TestMain(m *testing.M) {
 		appendUntilKilled(os.Getenv(dirVariable))
 	case "full":
 		os.Exit(fillUp(os.Getenv(dirVariable)))
+	case "descriptors":
+		os.Exit(withoutDescriptors(os.Getenv(dirVariable)))
 	default:
 		goleak.VerifyTestMain(m)
 	}

@@ -79,7 +79,7 @@ func (e *Engine) Read(ctx context.Context, r engine.Range) (out []engine.Message
 			m := engine.Message{
 				Route: r.Route, Seq: number(row[0]) &^ route, ID: text(row[1]), From: text(row[2]), At: instant(row[3]), Body: blob(row[4]),
 			}
-			if bytes += len(m.Body); bytes > r.Bytes && len(out) > 0 {
+			if bytes += m.Size(); bytes > r.Bytes && len(out) > 0 {
 				return false
 			}
 			out = append(out, m)

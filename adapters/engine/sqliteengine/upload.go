@@ -10,15 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"berth/domain/stream"
 	"berth/ports/engine"
 )
-
-// uploadLife is how long an upload may lie that nobody goes on with, before it makes room where there is none, and at the
-// next opening.
-const uploadLife = 24 * time.Hour
 
 // copyBuffer is what an upload holds of memory.
 const copyBuffer = 64 << 10
@@ -38,10 +33,15 @@ func (e *Engine) Uploaded(ctx context.Context, principal string, digest [32]byte
 	return info.Size(), nil
 }
 
-// uploadOf names the file of an upload: a principal's own, whatever its id consists of.
+// uploadOf names the file of an upload: a principal's own, whatever its id consists of. All of a principal's begin alike.
 func uploadOf(principal string, digest [32]byte) string {
 	sum := sha256.Sum256(append(digest[:], principal...))
-	return hex.EncodeToString(sum[:])
+	return uploader(principal) + hex.EncodeToString(sum[:])
+}
+
+func uploader(principal string) string {
+	sum := sha256.Sum256([]byte(principal))
+	return hex.EncodeToString(sum[:16]) + "-"
 }
 
 // Upload takes a part of an attachment.
@@ -56,7 +56,7 @@ func (e *Engine) Upload(ctx context.Context, p engine.Part, from io.Reader) (who
 	if whole, err := e.permits(ctx, p, u, name); err != nil || whole {
 		return whole, err
 	}
-	file, err := os.OpenFile(e.path(uploadsDir, name), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := e.opens(name, u.Offset)
 	if err != nil {
 		return false, e.fault(err)
 	}
@@ -68,6 +68,23 @@ func (e *Engine) Upload(ctx context.Context, p engine.Part, from io.Reader) (who
 	return e.whole(ctx, p, file, sum)
 }
 
+// opens opens an upload's file at the place where a part begins.
+func (e *Engine) opens(name string, at int64) (file *os.File, err error) {
+	err = e.onFiles(func() error {
+		if file, err = os.OpenFile(e.path(uploadsDir, name), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+			return err
+		}
+		if err = file.Truncate(at); err == nil {
+			_, err = file.Seek(at, io.SeekStart)
+		}
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		return nil
+	})
+	return file, err
+}
+
 // arrive lets one part of an upload in at a time.
 func (e *Engine) arrive(name string) (leave func(), err error) {
 	e.mu.Lock()
@@ -75,10 +92,10 @@ func (e *Engine) arrive(name string) (leave func(), err error) {
 	switch {
 	case e.closed:
 		return nil, engine.Closed()
-	case e.parts[name]:
+	case e.arrivingOf(name):
 		return nil, engine.Busy()
 	}
-	e.parts[name] = true
+	e.parts[name] = 0
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -105,84 +122,20 @@ func (e *Engine) permits(ctx context.Context, p engine.Part, u stream.Upload, na
 	case err != nil:
 		return false, err
 	case whole:
-		_ = e.forget(e.path(uploadsDir, name))
+		_ = e.onFiles(func() error { return e.forget(e.path(uploadsDir, name)) })
 		return true, nil
 	}
 	if err := e.disk.limits.Judge(u, have); err != nil {
 		return false, err
 	}
-	return false, e.room(used, name, u)
-}
-
-// room says whether there is room for a part beside everything else, unfinished uploads included.
-func (e *Engine) room(used int64, name string, u stream.Upload) error {
-	for _, old := range []bool{false, true} { // what is old makes room only where it must
-		pending, err := e.pending(old)
-		if err != nil {
-			return e.fault(err)
-		}
-		delete(pending, name)
-		bytes := used
-		for _, size := range pending {
-			bytes += stream.AttachmentCost(size)
-		}
-		refused := stream.CheckUploads(len(pending))
-		if refused == nil {
-			refused = e.disk.limits.Admits(bytes, stream.AttachmentCost(u.Offset+u.Length))
-		}
-		if refused == nil {
-			return nil
-		}
-		if old {
-			return refused
-		}
-	}
-	return nil
-}
-
-// pending is what each unfinished upload takes, after those were removed that lie for too long, if they are to be.
-func (e *Engine) pending(removing bool) (map[string]int64, error) {
-	entries, err := os.ReadDir(e.path(uploadsDir))
-	if err != nil {
-		return nil, lost(e.tenant, err)
-	}
-	out := map[string]int64{}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it is whole by now
-		}
-		if err != nil {
-			return nil, err
-		}
-		if removing && time.Since(info.ModTime()) > uploadLife && !e.arriving(entry.Name()) {
-			if err := os.Remove(e.path(uploadsDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-			continue
-		}
-		out[entry.Name()] = info.Size()
-	}
-	return out, nil
-}
-
-func (e *Engine) arriving(name string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.parts[name]
+	return false, e.onFiles(func() error { return e.room(used, uploader(p.Principal), name, u) })
 }
 
 // receive writes a part behind what is there. What came before an error is durable, too. The hash is that of the whole
 // where the part was.
 func (e *Engine) receive(file *os.File, u stream.Upload, from io.Reader) (hash.Hash, error) {
-	if err := file.Truncate(u.Offset); err != nil {
-		return nil, e.fault(err)
-	}
-	if _, err := file.Seek(u.Offset, io.SeekStart); err != nil {
-		return nil, e.fault(err)
-	}
 	sum := sha256.New()
-	to := &sink{file: file, also: sum}
+	to := &sink{engine: e, file: file, also: sum}
 	came, err := io.CopyBuffer(to, onlyReader{io.LimitReader(from, u.Length)}, make([]byte, copyBuffer))
 	switch {
 	case to.err != nil:
@@ -196,18 +149,22 @@ func (e *Engine) receive(file *os.File, u stream.Upload, from io.Reader) (hash.H
 	return sum, err
 }
 
-// sink tells the errors of writing from those of reading.
+// sink tells the errors of writing from those of reading. It writes no more once the Engine is closed, after which the file
+// may be another one's upload, or whole.
 type sink struct {
-	file *os.File
-	also io.Writer
-	err  error
+	engine *Engine
+	file   *os.File
+	also   io.Writer
+	err    error
 }
 
-func (s *sink) Write(b []byte) (int, error) {
-	n, err := s.file.Write(b)
+func (s *sink) Write(b []byte) (n int, err error) {
+	s.err = s.engine.onFiles(func() error {
+		n, err = s.file.Write(b)
+		return err
+	})
 	_, _ = s.also.Write(b[:n])
-	s.err = err
-	return n, err
+	return n, s.err
 }
 
 // onlyReader hides what else a reader can, so that the buffer bounds what is held.
@@ -224,7 +181,7 @@ func (e *Engine) whole(ctx context.Context, p engine.Part, file *os.File, sum ha
 	}
 	from, to := file.Name(), e.attachment(p.Digest)
 	if !bytes.Equal(sum.Sum(nil), p.Digest[:]) {
-		return false, errors.Join(stream.DigestDiffers(), os.Remove(from))
+		return false, errors.Join(stream.DigestDiffers(), e.onFiles(func() error { return e.forget(from) }))
 	}
 	err := e.write(context.WithoutCancel(ctx), func(r *row) error {
 		if !r.Commits(p.Generation) {
@@ -247,7 +204,7 @@ func (e *Engine) whole(ctx context.Context, p engine.Part, file *os.File, sum ha
 	if err != nil {
 		return false, err // the upload is still there, and what was named so far is its own name, too
 	}
-	_ = e.forget(from) // it is whole, whatever becomes of its other name
+	_ = e.onFiles(func() error { return e.forget(from) }) // it is whole, whatever becomes of its other name
 	return true, nil
 }
 

@@ -65,7 +65,9 @@ func engineLaws() []law.Law[EngineDisk] {
 		{Name: "an attachment that is there is whole at once", Check: wholeAtOnce},
 		{Name: "an upload is a write", Check: uploadsAreWrites},
 		{Name: "attachments count in the quota", Check: attachmentsCount},
+		{Name: "an upload ends with its Engine", Check: endsWithEngine},
 		{Name: "unfinished uploads have a bound", Check: boundsUploads},
+		{Name: "room is kept for what is on its way", Check: keepsRoom},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -312,16 +311,4 @@ func attachmentsCount(tb testing.TB, d EngineDisk) {
 	_, err = e.Upload(tb.Context(), partOfAll(second), &during{bytes.NewReader(second), func() { put(tb, e, big) }})
 	isFault(tb, "what does not fit any more once it is whole", err, fault.Exhausted, "tenant_quota_exceeded")
 	missing(tb, e, second)
-}
-
-func boundsUploads(tb testing.TB, d EngineDisk) {
-	tb.Helper()
-	_, e := fresh(tb, d)
-	for i := range stream.MaxUploads {
-		begins(tb, e, fmt.Append(nil, "content ", i), 1)
-	}
-	_, err := e.Upload(tb.Context(), partOfAll([]byte("one more")), unread(tb))
-	isFault(tb, "one upload more", err, fault.Exhausted, "uploads_exhausted")
-	uploads(tb, e, []byte("content 7"))
-	uploads(tb, e, []byte("one more"))
 }

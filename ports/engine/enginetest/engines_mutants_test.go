@@ -135,8 +135,10 @@ func TestEngineMutants(t *testing.T) {
 		{"an attachment that is there is whole at once", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return thirsty{e} })},
 		{"an upload is a write", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return lawless{e, m, tenant} })},
 		{"an upload is a write", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return checkedOnce{e} })},
-		{"unfinished uploads have a bound", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return swallowing{e} })},
 		{"attachments count in the quota", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return costlessFiles{e, m, tenant} })},
+		{"an upload ends with its Engine", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return undead{e} })},
+		{"unfinished uploads have a bound", on(func(m *Memory, tenant string, e engine.Engine) engine.Engine { return keepsAll{e, m, tenant} })},
+		{"room is kept for what is on its way", on(func(_ *Memory, _ string, e engine.Engine) engine.Engine { return careless{e} })},
 	} {
 		t.Run(c.law, func(t *testing.T) {
 			t.Parallel()
@@ -434,17 +436,6 @@ func (e dropping) Upload(ctx context.Context, p engine.Part, from io.Reader) (bo
 		e.m.mu.Lock()
 		defer e.m.mu.Unlock()
 		delete(e.m.contentOf(e.tenant).uploads, upload{p.Principal, p.Digest})
-	}
-	return whole, err
-}
-
-// swallowing answers what is one upload too many as if it were taken.
-type swallowing struct{ engine.Engine }
-
-func (e swallowing) Upload(ctx context.Context, p engine.Part, from io.Reader) (bool, error) {
-	whole, err := e.Engine.Upload(ctx, p, from)
-	if fault.SlugOf(err) == "uploads_exhausted" {
-		return true, nil
 	}
 	return whole, err
 }

@@ -55,6 +55,7 @@ func (m *Memory) Open(ctx context.Context, tenant string) (engine.Engine, error)
 	}
 	e := &memoryEngine{m: m, tenant: tenant, ended: make(chan struct{})}
 	m.open[tenant] = e
+	m.contentOf(tenant).rest()
 	return e, nil
 }
 
@@ -207,7 +208,7 @@ func (e *memoryEngine) Read(ctx context.Context, r engine.Range) ([]engine.Messa
 	}
 	end, bytes := first, 0
 	for end < last {
-		if bytes += len(all[end].Body); bytes > r.Bytes && end > first {
+		if bytes += all[end].Size(); bytes > r.Bytes && end > first {
 			break
 		}
 		end++
@@ -254,6 +255,7 @@ type content struct {
 	published   map[publication]int64 // sequence
 	attachments map[[32]byte][]byte
 	uploads     map[upload]*part
+	parts       int // of uploads, so far
 	buried      map[string]int64
 	messages    int64
 	used        int64

@@ -21,6 +21,8 @@ type upload struct {
 type part struct {
 	bytes []byte
 	busy  bool
+	end   int64 // how far the part goes that is on its way
+	at    int   // the number of the last part of any upload
 }
 
 // Stat says how large an attachment is.
@@ -81,7 +83,7 @@ func (e *memoryEngine) Upload(ctx context.Context, p engine.Part, from io.Reader
 		return false, err
 	}
 	defer leave()
-	to.busy = false
+	to.busy, to.end = false, 0
 	to.bytes = append(to.bytes[:p.Offset:p.Offset], came...)
 	if failed != nil || !partOf(p).Whole() {
 		return false, failed
@@ -119,27 +121,55 @@ func (e *memoryEngine) begin(ctx context.Context, p engine.Part) (to *part, whol
 	if err := e.m.limits.Judge(partOf(p), int64(len(to.bytes))); err != nil {
 		return nil, false, err
 	}
-	pending, others := c.pending(name)
-	if err := stream.CheckUploads(others); err != nil {
+	if err := c.crowd(name); err != nil {
 		return nil, false, err
 	}
-	if err := e.m.limits.Admits(c.used+pending, stream.AttachmentCost(p.Offset+p.Length)); err != nil {
+	if err := e.m.limits.Admits(c.used+c.pending(name), stream.AttachmentCost(p.Offset+p.Length)); err != nil {
 		return nil, false, err
 	}
-	to.busy = true
+	c.parts++
+	to.busy, to.end, to.at = true, p.Offset+p.Length, c.parts
 	c.uploads[name] = to
 	return to, false, nil
 }
 
-// pending is what other uploads take by now, and how many they are.
-func (c *content) pending(but upload) (bytes int64, others int) {
+// pending is what other uploads take by now, or will with the part that is on its way.
+func (c *content) pending(but upload) (bytes int64) {
 	for name, p := range c.uploads {
 		if name != but {
-			bytes += stream.AttachmentCost(int64(len(p.bytes)))
-			others++
+			bytes += stream.AttachmentCost(max(p.end, int64(len(p.bytes))))
 		}
 	}
-	return bytes, others
+	return bytes
+}
+
+// rest has nothing come any more of the parts that are on their way: they were another Engine's.
+func (c *content) rest() {
+	for name, p := range c.uploads {
+		c.uploads[name] = &part{bytes: p.bytes[:len(p.bytes):len(p.bytes)], at: p.at}
+	}
+}
+
+// crowd has a principal's upload that lies for longest give way, where there are as many beside the one given as may be.
+func (c *content) crowd(but upload) error {
+	longest, count := upload{}, 0
+	for name, p := range c.uploads {
+		if name == but || name.principal != but.principal {
+			continue
+		}
+		count++
+		if before := c.uploads[longest]; !p.busy && (before == nil || p.at < before.at) {
+			longest = name
+		}
+	}
+	switch {
+	case count < stream.MaxUploads:
+		return nil
+	case c.uploads[longest] == nil:
+		return engine.Busy()
+	}
+	delete(c.uploads, longest)
+	return nil
 }
 
 func (e *memoryEngine) finish(c *content, p engine.Part, to *part) (whole bool, err error) {

@@ -64,7 +64,7 @@ func (m *Memory) cloneCopies() map[string]*content {
 		}
 		d.attachments, d.uploads = maps.Clone(c.attachments), map[upload]*part{}
 		for name, p := range c.uploads {
-			d.uploads[name] = &part{bytes: slices.Clip(p.bytes)}
+			d.uploads[name] = &part{bytes: slices.Clip(p.bytes), at: p.at}
 		}
 		out[tenant] = &d
 	}
