@@ -146,3 +146,14 @@ func TestComesBack(t *testing.T) {
 		t.Errorf("%v, %d tokens dropped", err, tokens.dropped.Load())
 	}
 }
+
+// An origin that ends each connection as soon as it began, and has the device come back at once, is not run at.
+func TestComesBackMoreAndMoreSlowly(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t, func(_ int64, l *line) { l.says(goaway(contract.GoawayExpired, 0)) })
+	o.dial(o.options())
+	time.Sleep(2 * time.Second) //nolint:forbidigo // it counts what happens in a time
+	if n := o.came.Load(); n < 2 || n > 20 {
+		t.Errorf("%d connections in two seconds", n)
+	}
+}
