@@ -151,9 +151,14 @@ func TestComesBack(t *testing.T) {
 func TestComesBackMoreAndMoreSlowly(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t, func(_ int64, l *line) { l.says(goaway(contract.GoawayExpired, 0)) })
-	o.dial(o.options())
-	time.Sleep(2 * time.Second) //nolint:forbidigo // it counts what happens in a time
-	if n := o.came.Load(); n < 2 || n > 20 {
-		t.Errorf("%d connections in two seconds", n)
+	opts, pauses := o.options(), make(chan time.Duration, 100)
+	opts.Notify = func(e connectclient.Event) {
+		if !e.Connected {
+			pauses <- e.Retry
+		}
+	}
+	o.dial(opts)
+	if first, second, third := <-pauses, <-pauses, <-pauses; first != 0 || second == 0 || third == 0 {
+		t.Errorf("it came back after %v, %v and %v", first, second, third)
 	}
 }
