@@ -85,7 +85,7 @@ func TestStopDuringAnUpgrade(t *testing.T) {
 }
 
 // A request that is passed on ends with the node's stop.
-func TestStopEndsWhatIsPassedOn(t *testing.T) {
+func TestStopWaitsForNoPassedConnection(t *testing.T) {
 	t.Parallel()
 	passed := make(chan struct{})
 	s := newSiteWith(t, limits(), peers(func(w http.ResponseWriter, r *http.Request, _ authority.Route) error {

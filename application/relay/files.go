@@ -41,6 +41,7 @@ func (r *rooms) files(ctx context.Context, d Device) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.greet(ctx, d)
 	f := &Files{hub: h, device: d}
 	if err := f.reads(); err != nil {
 		r.leave(m)

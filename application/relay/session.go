@@ -72,6 +72,7 @@ func (r *rooms) session(ctx context.Context, d Device, l Line) (*Session, error)
 		r.sessions.Add(-1)
 		return nil, err
 	}
+	m.greet(ctx, d)
 	s := &Session{hub: h, device: d, line: l, entered: r.Clock.Elapsed()}
 	s.token.Store(&d)
 	if err := h.add(s); err != nil {
