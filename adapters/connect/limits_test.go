@@ -1,8 +1,10 @@
 package connect_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"berth/adapters/contract"
+	"berth/ports/engine"
 )
 
 func request(method, path string) *http.Request { return httptest.NewRequest(method, path, nil) }
@@ -204,5 +207,29 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 	if s.dial().ConnectionState().NegotiatedProtocol != "" {
 		t.Error("a protocol was chosen that was not offered")
+	}
+}
+
+// What waits for a device that takes nothing waits where it is stored: between there and the device there is room for a few
+// hundred KiB, the kernel's included.
+func TestWhoReadsNothingHoldsLittle(t *testing.T) {
+	t.Parallel()
+	l := limits()
+	l.WriteTimeout = time.Second
+	s := newSite(t, l)
+	var all []engine.Message
+	body := []byte(`"` + strings.Repeat("x", 32<<10) + `"`)
+	for i := range int64(400) {
+		all = append(all, engine.Message{Route: "main", Seq: i + 1, ID: "m", Body: body})
+	}
+	s.mu.Lock()
+	s.tenant("acme").routes["main"] = all
+	s.mu.Unlock()
+	p := s.connect("acme.phone")
+	_ = p.Conn.(*tls.Conn).NetConn().(*net.TCPConn).SetReadBuffer(4 << 10)
+	p.say(`{"op":"subscribe","handle":"phone-main","after":0}`)
+	eventually(t, "it is cut", func() bool { return s.open() == 0 })
+	if taken := s.takes.Load(); taken > 12 {
+		t.Errorf("%d KiB were taken for it", taken*32)
 	}
 }

@@ -274,7 +274,7 @@ func TestForwardedRequestsGoNoFurther(t *testing.T) {
 }
 
 // A stop ends the WebSockets that are passed on, and waits for the attachments that are, as for its own.
-func TestStopEndsWhatIsPassedOn(t *testing.T) {
+func TestStopWaitsForAttachmentsPassedOn(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan string), make(chan string, 2)
 	through := make(chan struct{})

@@ -70,7 +70,8 @@ func (c *Client) Err() error {
 const (
 	firstPause   = 500 * time.Millisecond // before the first attempt after a failure; doubled each time
 	longestPause = 15 * time.Second
-	patience     = 6 // so many doubtful refusals in a row are believed
+	settled      = 2 * time.Second // after which a connection was none of those that end as soon as they begin
+	patience     = 6               // so many doubtful refusals in a row are believed
 )
 
 func (c *Client) run(ctx context.Context) {
@@ -78,9 +79,13 @@ func (c *Client) run(ctx context.Context) {
 	defer c.transport.CloseIdleConnections()
 	failures, refusals := 0, 0
 	for {
+		begun := time.Now()
 		connected, err := c.once(ctx)
 		if connected {
-			failures, refusals = 0, 0
+			refusals = 0
+		}
+		if connected && time.Since(begun) >= settled {
+			failures = 0
 		}
 		if doubtful(err) {
 			refusals++
@@ -139,11 +144,15 @@ func doubtful(err error) bool {
 // pauseAfter is how long to wait. The origin's own word on it was drawn for this device, and counts as it is; that of an
 // answer is in whole seconds and the same for everybody, and is spread.
 func pauseAfter(err error, failures int, longest time.Duration) time.Duration {
-	if g, ok := errors.AsType[*Goaway](err); ok && failures == 0 {
+	g, goaway := errors.AsType[*Goaway](err)
+	if goaway && failures == 0 {
 		return g.RetryAfter
 	}
 	limit := min(firstPause<<min(failures, 10), longest)
 	pause := time.Duration(rand.Int64N(int64(limit))) + 1 //nolint:gosec // it spreads load, and is no secret
+	if goaway {
+		return max(g.RetryAfter, pause)
+	}
 	if f, ok := fault.As(err); ok && f.RetryAfter > 0 {
 		return min(f.RetryAfter, longest) + pause
 	}

@@ -146,3 +146,19 @@ func TestComesBack(t *testing.T) {
 		t.Errorf("%v, %d tokens dropped", err, tokens.dropped.Load())
 	}
 }
+
+// An origin that ends each connection as soon as it began, and has the device come back at once, is not run at.
+func TestComesBackMoreAndMoreSlowly(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t, func(_ int64, l *line) { l.says(goaway(contract.GoawayExpired, 0)) })
+	opts, pauses := o.options(), make(chan time.Duration, 100)
+	opts.Notify = func(e connectclient.Event) {
+		if !e.Connected {
+			pauses <- e.Retry
+		}
+	}
+	o.dial(opts)
+	if first, second, third := <-pauses, <-pauses, <-pauses; first != 0 || second == 0 || third == 0 {
+		t.Errorf("it came back after %v, %v and %v", first, second, third)
+	}
+}

@@ -167,7 +167,7 @@ func (j *joint) carry(to, from net.Conn, first []byte, seen func([]byte)) error 
 	}
 	var rest [restSize]byte
 	for {
-		if seen != nil && j.stopped.Load() && j.frames.between() {
+		if j.interrupted(seen) {
 			return errStopped
 		}
 		n, err := from.Read(rest[:])
@@ -179,13 +179,18 @@ func (j *joint) carry(to, from net.Conn, first []byte, seen func([]byte)) error 
 				return werr
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}
+}
+
+// interrupted says whether this node ends what goes to the device, and nothing of it is half-way.
+func (j *joint) interrupted(seen func([]byte)) bool {
+	return seen != nil && j.stopped.Load() && j.frames.between()
 }
 
 // carryMore passes on a beginning together with what is there of its TLS record, and then, where much comes, that, until nothing has come
@@ -224,7 +229,7 @@ func ready(from net.Conn, b []byte, until time.Time) (int, error) {
 }
 
 // What ends a direction that does not end by itself.
-var ( //nolint:gochecknoglobals // immutable values
+var (
 	errStopped  = errors.New("this node stops")
 	errNotTaken = errors.New("the other side takes no more")
 )

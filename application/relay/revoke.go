@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"berth/domain/authorization"
@@ -31,6 +32,9 @@ func (s *Session) revoke(ctx context.Context, principal string) (int64, error) {
 	if at.err != nil {
 		return 0, at.err
 	}
+	if !nameable(principal) {
+		return 0, fault.New(fault.NotFound, "principal_not_found", "there is no such principal")
+	}
 	sent := n.Clock.Elapsed()
 	timed, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -43,6 +47,15 @@ func (s *Session) revoke(ctx context.Context, principal string) (int64, error) {
 	}
 	s.hub.bury(ctx, engine.Tombstone{Principal: principal, Revision: revision})
 	return revision, nil
+}
+
+const mostPrincipal = 128 // characters, as of a token's
+
+// nameable says whether there can be a principal of this id: what a device sends becomes part of a path that this node vouches for.
+func nameable(id string) bool {
+	return id != "" && len(id) <= mostPrincipal && !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '_' && c != '-'
+	})
 }
 
 // bury ends what a principal has here, whose revocation is committed: at the gate, until what is told reaches that revision; then

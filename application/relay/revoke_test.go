@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,12 @@ func TestOwnersRevoke(t *testing.T) {
 		}
 		if _, err := owner.session.Revoke(r.t.Context(), "prn_none"); fault.SlugOf(err) != "principal_not_found" {
 			t.Fatalf("nobody is revoked: %v", err)
+		}
+		asked := r.called("Revoke")
+		for _, id := range []string{"", ".", "..", "../" + member.Principal, member.Principal + "/", member.Principal + "?x", "a\x00", "é", strings.Repeat("p", 129)} {
+			if _, err := owner.session.Revoke(r.t.Context(), id); fault.SlugOf(err) != "principal_not_found" || r.called("Revoke") != asked {
+				t.Fatalf("%q can be a principal: %v", id, err)
+			}
 		}
 		revision, err := owner.session.Revoke(r.t.Context(), member.Principal)
 		if err != nil || revision != r.control.Revision("t0") {

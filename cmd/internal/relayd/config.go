@@ -140,6 +140,12 @@ func (c Config) judgeListeners(f *settings.Findings) {
 	if host, port, err := net.SplitHostPort(c.Advertise); c.Advertise != "" && (err != nil || host == "" || port == "") {
 		f.Add("advertise", "must read host:port", "")
 	}
+	switch {
+	case c.PeerListen != "" && c.Advertise == "":
+		f.Add("advertise", "is missing, and other nodes do not find peer_listen without it", "give the host:port where they reach it")
+	case c.PeerListen == "" && c.Advertise != "":
+		f.Add("peer_listen", "is missing, and other nodes are sent to advertise", "give the host:port to listen at, or leave advertise out")
+	}
 	if c.Listen != "" && c.TLSCertFile == "" {
 		f.Add("tls_cert_file", "is missing, and devices are served by it", "name the certificate of the region's origin, and its key")
 	}

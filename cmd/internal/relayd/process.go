@@ -83,7 +83,9 @@ func (p *Process) live(ctx context.Context, out io.Writer, end func(error)) erro
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Config.StopGrace)
 	defer cancel()
-	p.part(grace, open)
+	parting, parted := context.WithTimeout(grace, p.Config.StopGrace*3/4) // the rest is the node's, to close what is open
+	p.part(parting, open)
+	parted()
 	wait()
 	stop()
 	select {
