@@ -65,13 +65,15 @@ func (h *hub) routeOf(ctx context.Context, id string) (*route, error) {
 	return r, nil
 }
 
-// deliver releases a message, and wakes whoever waits for it.
+// deliver releases a message, and wakes whoever waits for it. One that was released before wakes nobody.
 func (h *hub) deliver(r *route, m engine.Message, before bool) {
 	h.mu.Lock()
-	if m.Seq > r.released {
-		r.released = m.Seq
-		h.keep(r, m, before)
+	if m.Seq <= r.released {
+		h.mu.Unlock()
+		return
 	}
+	r.released = m.Seq
+	h.keep(r, m, before)
 	woken := h.woken[:0]
 	h.woken = nil
 	for s := r.parked.next; s != &r.parked; s = r.parked.next {
