@@ -48,13 +48,13 @@ func (h *Handler) attachments(w http.ResponseWriter, r *http.Request, path strin
 	allowPages(w.Header())
 	switch {
 	case !ok:
-		h.refuse(w, r, pathUnknown())
+		h.reject(w, r, pathUnknown())
 		return
 	case r.Method == http.MethodOptions:
 		w.WriteHeader(http.StatusNoContent)
 		return
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPut:
-		h.refuse(w, r, methodNotAllowed(attachmentMethods))
+		h.reject(w, r, methodNotAllowed(attachmentMethods))
 		return
 	}
 	device, err := h.identify(r, nil)

@@ -103,19 +103,23 @@ func (c *conn) dismiss(l leave, patient bool) {
 	}
 	if c.step(ended) {
 		c.leave = l
-		c.hurry()
+		if l.code == contract.CloseRevoked {
+			c.hurry(revokedTime)
+		} else {
+			c.hurry(linger)
+		}
 		c.kick()
 	}
 }
 
 // Times of an ending.
 const (
-	farewellTime = 500 * time.Millisecond // in which a device must take the goaway
-	linger       = 2 * time.Second        // in which it must close
+	linger      = 2 * time.Second        // in which a device takes the goaway and closes
+	revokedTime = 500 * time.Millisecond // in which one that is revoked takes it: it is cut in the middle of a frame if need be
 )
 
 // hurry bounds what is being written when the end comes, so that a device that reads slowly is cut. mu is held.
-func (c *conn) hurry() { c.wire.hurry(time.Now().Add(farewellTime)) }
+func (c *conn) hurry(within time.Duration) { c.wire.hurry(time.Now().Add(within)) }
 
 // fail ends the connection for what a device sent, with an error frame that says so. It says whether that is the end.
 func (c *conn) fail(of request, err error, code int) bool {
@@ -128,7 +132,7 @@ func (c *conn) fail(of request, err error, code int) bool {
 	line := c.line()
 	*line = text(*line, refusal(of, err))
 	c.leave = leave{code: code, reason: fault.SlugOf(err)}
-	c.hurry()
+	c.hurry(linger)
 	c.kick()
 	return true
 }

@@ -11,7 +11,6 @@ import (
 	"berth/adapters/contract"
 	"berth/application/relay"
 	"berth/domain/fault"
-	"berth/ports/authority"
 )
 
 // Handler serves /connect/v1 and /attachments/v1/. Use New.
@@ -59,7 +58,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, contract.AttachmentsPath):
 		h.attachments(w, r, path)
 	default:
-		h.refuse(w, r, pathUnknown())
+		h.reject(w, r, pathUnknown())
 	}
 }
 
@@ -81,7 +80,8 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request, d relay.Device)
 		case believed != nil:
 			return false, fault.New(fault.Conflict, "not_holder", "this node does not serve the tenant, and passes nothing on twice")
 		}
-		refused := h.pass(w, r, where.To)
+		h.counts.forwarded.Add(1)
+		refused := h.forward.Forward(w, r, where.To)
 		if refused == nil {
 			return false, nil
 		}
@@ -102,13 +102,11 @@ func (h *Handler) identify(r *http.Request, offers []string) (relay.Device, erro
 	return h.plane.Authenticate(token)
 }
 
-// pass has a peer answer, for as long as this node runs.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request, to authority.Route) error {
+// untilStop is a request that ends when the handler stops, whatever becomes of it.
+func (h *Handler) untilStop(r *http.Request) (_ *http.Request, release func()) {
 	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(h.requests.ctx, cancel)()
-	h.counts.forwarded.Add(1)
-	return h.forward.Forward(w, r.WithContext(ctx), to)
+	stop := context.AfterFunc(h.requests.ctx, cancel)
+	return r.WithContext(ctx), func() { stop(); cancel() }
 }
 
 // jitter is when a device is to come back, so that not all do at once.

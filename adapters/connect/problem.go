@@ -33,6 +33,12 @@ func (s *statusFault) with(header, says string) *statusFault {
 	return s
 }
 
+// reject refuses a request whose token was not even looked at, and ends its connection: it holds no place among those of devices.
+func (h *Handler) reject(w http.ResponseWriter, r *http.Request, err error) {
+	w.Header().Set("Connection", "close")
+	h.refuse(w, r, err)
+}
+
 // refuse answers a request with a problem (RFC 9457). A request without a good token ends its connection, so that another
 // attempt costs a handshake.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -56,11 +62,9 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	header.Set("X-Request-Id", p.RequestID)
 	header.Set("Content-Type", contract.ProblemType)
 	header.Set("Cache-Control", "no-store")
-	body, _ := json.Marshal(p) // a problem has nothing that can not be written
-	header.Set("Content-Length", strconv.Itoa(len(body)))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.Limits.WriteTimeout)) // a dead connection says so below
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(body) // an error means that the client is gone
+	_ = json.MarshalWrite(w, p) // an error means that the client is gone
 }
 
 // note has the log say why a request was refused: what is the node's own fault aloud.

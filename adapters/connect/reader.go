@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"os"
 	"sync"
@@ -75,7 +74,7 @@ func (c *conn) take(from io.Reader, kind websocket.MessageType) (data []byte, ba
 		got, err := from.Read((*buffer)[n:])
 		n += got
 		if c.ending() {
-			n, c.wire.left = 0, math.MaxInt // for as long as the connection lingers, for the close behind it
+			n = 0
 		}
 		if n > c.h.o.Limits.Frame {
 			c.fail(request{}, tooLarge(c.h.o.Limits.Frame), contract.CloseTooLarge)

@@ -59,11 +59,8 @@ func (c *conn) published(r request, seq int64, err error) {
 		c.kick()
 	}
 	if c.busy == 0 && c.step(answered) {
-		c.hurry()
+		c.hurry(linger)
 		c.kick()
-	}
-	if c.held {
-		c.free.Broadcast()
 	}
 }
 

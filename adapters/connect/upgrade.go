@@ -56,7 +56,7 @@ const subprotocols = "Sec-Websocket-Protocol"
 func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
 	offers := listed(r.Header, subprotocols)
 	if err := checkUpgrade(r, offers); err != nil {
-		h.refuse(w, r, err)
+		h.reject(w, r, err)
 		return
 	}
 	device, err := h.identify(r, offers)
@@ -64,7 +64,9 @@ func (h *Handler) connect(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	switch here, err := h.settle(w, r, device); {
+	passed, release := h.untilStop(r)
+	defer release()
+	switch here, err := h.settle(w, passed, device); {
 	case err != nil:
 		h.refuse(w, r, err)
 		return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -269,6 +270,69 @@ func TestForwardedRequestsGoNoFurther(t *testing.T) {
 	s.attempt(upgradeRequest(offer, alice, contract.ForwardedGeneration+": 5"))
 	if s.believed[1] != nil {
 		t.Error("a device's word is taken for a peer's")
+	}
+}
+
+// A stop ends the WebSockets that are passed on, and waits for the attachments that are, as for its own.
+func TestStopEndsWhatIsPassedOn(t *testing.T) {
+	t.Parallel()
+	begun, ended := make(chan string), make(chan string, 2)
+	through := make(chan struct{})
+	s := newSiteWith(t, limits(), peers(func(w http.ResponseWriter, r *http.Request, _ authority.Route) error {
+		begun <- r.URL.Path
+		select {
+		case <-through:
+			w.WriteHeader(http.StatusTeapot)
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		ended <- r.URL.Path
+		return nil
+	}))
+	s.where = append(s.where, there("other"), there("other"))
+	answers := make(chan int, 1)
+	go func() {
+		_, r := s.attempt(upgradeRequest(offer, alice))
+		answers <- r.StatusCode
+	}()
+	<-begun
+	fetched := make(chan int, 1)
+	go func() { fetched <- s.do(t, http.MethodGet, attachment(digestOf("x")), "acme.alice", nil).StatusCode }()
+	<-begun
+	stopped := make(chan struct{})
+	go func() { s.handler.Stop(t.Context()); close(stopped) }()
+	if first := <-ended; first != contract.ConnectPath || <-answers != http.StatusBadGateway {
+		t.Errorf("%s ended first", first)
+	}
+	select {
+	case <-stopped:
+		t.Error("the stop did not wait")
+	case code := <-fetched:
+		t.Errorf("the attachment was answered %d", code)
+	case <-time.After(50 * time.Millisecond): // what would end at once has by now
+	}
+	close(through)
+	if code := <-fetched; code != http.StatusTeapot {
+		t.Errorf("the attachment was answered %d", code)
+	}
+	<-stopped
+}
+
+// Who shows no token holds no place: whatever is asked for without a look at one ends the connection.
+func TestWithoutATokenNoPlaceIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	for name, request := range map[string]string{
+		"elsewhere":      "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"no upgrade":     "GET /connect/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"another method": "DELETE " + attachment(digestOf("x")) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"another path":   "GET /attachments/v1/x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"no token":       "GET " + attachment(digestOf("x")) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		p, r := s.attempt(request)
+		if _, err := p.in.ReadByte(); r.StatusCode < 400 || !r.Close || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: answered %s, and the connection goes on: %v", name, r.Status, err)
+		}
 	}
 }
 

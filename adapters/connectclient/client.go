@@ -29,6 +29,7 @@ type Client struct {
 	awaiting map[string][]*request    // those of them that are answered in order, by operation
 	routes   map[string]*subscription // by route
 	subs     []*subscription
+	failure  error // why there is no connection; nil while there is one, and before
 	reason   error
 }
 
@@ -40,7 +41,7 @@ func Dial(ctx context.Context, o Options) *Client {
 		o: o, transport: o.transport(), end: end, ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		awaiting: map[string][]*request{}, routes: map[string]*subscription{},
 	}
-	c.http = &http.Client{Transport: c.transport}
+	c.http = o.client(c.transport)
 	go c.run(ctx)
 	return c
 }
@@ -94,6 +95,7 @@ func (c *Client) run(ctx context.Context) {
 			return
 		}
 		c.transport.CloseIdleConnections() // at the origin another node may answer, and do better
+		c.lately(err)
 		pause := pauseAfter(err, failures, c.o.longest())
 		failures++
 		c.notify(Event{Err: err, Retry: pause})
@@ -102,6 +104,13 @@ func (c *Client) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// lately remembers why there is no connection, for whoever waits in vain.
+func (c *Client) lately(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failure = err
 }
 
 func (c *Client) notify(e Event) {
@@ -171,11 +180,15 @@ func (c *Client) once(ctx context.Context) (connected bool, err error) {
 	defer conn.Abort()
 	defer end(nil)
 	c.begin()
+	c.lately(nil)
 	c.notify(Event{Connected: true})
 	all.Go(func() { end(c.write(ctx, conn)) })
 	all.Go(func() { c.keepToken(ctx, conn.expires) })
 	all.Go(func() { <-ctx.Done(); _ = conn.Close() }) // where it was this side that ended it, as one that says goodbye
 	err = c.read(context.WithoutCancel(ctx), conn)
+	if g, ok := errors.AsType[*Goaway](err); ok && g.Reason == contract.GoawayExpired {
+		c.o.Tokens.Forget(conn.token) // it, or the key that signed it, counts no more
+	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) && fault.SlugOf(err) == "connection_lost" {
 		err = context.Cause(ctx) // the writer saw it first
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -20,6 +21,7 @@ import (
 type Conn struct {
 	ws      *websocket.Conn
 	expires time.Time
+	token   string // by which it began
 }
 
 // maxFrame is more than the server's largest frame.
@@ -29,13 +31,16 @@ const maxFrame = 128 << 10
 func Connect(ctx context.Context, o Options) (*Conn, error) {
 	transport := o.transport()
 	defer transport.CloseIdleConnections()
-	return o.connect(ctx, &http.Client{Transport: transport})
+	return o.connect(ctx, o.client(transport))
 }
 
 func (o Options) connect(ctx context.Context, client *http.Client) (*Conn, error) {
 	token, err := o.Tokens.Token(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !strings.HasPrefix(o.URL, "wss://") {
+		return nil, errURL() // a token goes over nothing else
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeBound)
 	defer cancel()
@@ -51,7 +56,7 @@ func (o Options) connect(ctx context.Context, client *http.Client) (*Conn, error
 		return nil, fault.New(fault.Internal, "unexpected_answer", "the origin does not speak %s", contract.ConnectProtocol)
 	}
 	ws.SetReadLimit(maxFrame)
-	return &Conn{ws, token.ExpiresAt}, nil
+	return &Conn{ws: ws, expires: token.ExpiresAt, token: token.AccessToken}, nil
 }
 
 // refused is why there is no connection. A token that is refused is not used again.

@@ -27,9 +27,7 @@ type Files struct {
 // NewFiles reaches attachments; Close when done.
 func NewFiles(o Options) *Files {
 	t := o.transport()
-	return &Files{o: o, transport: t, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a token goes to nobody else
-	}}}
+	return &Files{o: o, transport: t, http: o.client(t)}
 }
 
 // Close lets go of idle connections.
@@ -38,8 +36,10 @@ func (f *Files) Close() { f.transport.CloseIdleConnections() }
 // uploadOffset is the header that says how much of an upload there is.
 const uploadOffset = "Berth-Upload-Offset"
 
-// attempts is how often in a row something may break without any progress.
-const attempts = 8
+const (
+	attempts = 8 // that in a row may break without any progress
+	fresh    = 2 // tokens that in a row may be refused: the one at hand may have run out on its way
+)
 
 // Attach uploads content, from where an earlier upload of it broke, and returns once it is durable, with the SHA-256 that is
 // its address. It is uploaded once: content that is there is not sent. Faults: those of the origin; Unavailable
@@ -80,6 +80,7 @@ func (f *Files) again(ctx context.Context, err error, failures int) error {
 		return nil
 	case err == nil:
 		return fault.New(fault.Internal, "unexpected_answer", "the origin takes parts of the attachment, and has no more of it")
+	case fault.KindOf(err) == fault.Unauthenticated && failures < fresh: // it is asked again with another token
 	case !mends(err) || failures >= attempts:
 		return err
 	case !sleep(ctx, pauseAfter(err, failures, f.o.longest())):
@@ -111,18 +112,25 @@ func (f *Files) uploaded(ctx context.Context, digest [sha256.Size]byte) (offset 
 	case http.StatusOK:
 		return 0, true, nil
 	case http.StatusNotFound:
-		offset, _ = strconv.ParseInt(answer.Header.Get(uploadOffset), 10, 64) // nothing is there where it says nothing
-		return max(offset, 0), false, nil
+		return offsetOf(answer), false, nil
 	}
 	// A HEAD has no body that would say why: a GET of the same is refused alike.
 	got, err := f.do(ctx, http.MethodGet, digest, nil, nil)
 	if err != nil {
 		return 0, false, err
 	}
-	if got.StatusCode == http.StatusOK { // it came meanwhile
+	switch got.StatusCode { // where it is not, what was in the way is gone
+	case http.StatusOK:
 		return 0, true, got.Body.Close()
+	case http.StatusNotFound:
+		return offsetOf(got), false, got.Body.Close()
 	}
 	return 0, false, refusal(got)
+}
+
+func offsetOf(answer *http.Response) int64 {
+	offset, _ := strconv.ParseInt(answer.Header.Get(uploadOffset), 10, 64) // nothing is there where it says nothing
+	return max(offset, 0)
 }
 
 func refusal(answer *http.Response) error {
@@ -140,10 +148,13 @@ func unreachable(err error) error {
 
 // upload sends what is missing.
 func (f *Files) upload(ctx context.Context, digest [sha256.Size]byte, content io.ReadSeeker, offset, size int64) (whole bool, err error) {
+	header := http.Header{}
+	if offset >= size {
+		offset = 0 // all of it came, and it is not whole: no part says that there is nothing left
+	}
 	if _, err := content.Seek(offset, io.SeekStart); err != nil {
 		return false, err
 	}
-	header := http.Header{}
 	if offset > 0 {
 		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, size-1, size))
 	}

@@ -58,11 +58,20 @@ func (o Options) transport() *http.Transport {
 	}
 }
 
+// client goes where it is told, and nowhere that it is sent to: a token is for one origin.
+func (o Options) client(t *http.Transport) *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func errURL() error {
+	return fault.New(fault.Invalid, "invalid_url", "an origin reads wss://host[:port]/connect/v1")
+}
+
 // attachment is the URL of an attachment at the same origin. Fault: Invalid invalid_url.
 func (o Options) attachment(digest string) (string, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "wss" && u.Scheme != "https" {
-		return "", fault.New(fault.Invalid, "invalid_url", "an origin reads wss://host[:port]/connect/v1")
+		return "", errURL()
 	}
 	return "https://" + u.Host + contract.AttachmentsPath + strings.ToLower(digest), nil
 }

@@ -2,6 +2,7 @@ package connectclient
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"berth/adapters/contract"
@@ -126,8 +127,18 @@ func (c *Client) await(ctx context.Context, r *request) (contract.Frame, error) 
 		return contract.Frame{}, c.reason
 	case <-ctx.Done():
 		c.forget(r)
-		return contract.Frame{}, fault.New(fault.Unavailable, "request_ended", "the request ended first").Because(context.Cause(ctx))
+		return contract.Frame{}, c.unanswered(context.Cause(ctx))
 	}
+}
+
+// unanswered says of a request whose time was over what was in its way.
+func (c *Client) unanswered(why error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		return fault.New(fault.Unavailable, "request_ended", "the request ended first").Because(why)
+	}
+	return fault.New(fault.Unavailable, "request_ended", "the request ended before there was a connection: %v", c.failure).Because(errors.Join(why, c.failure))
 }
 
 // forget takes a request out. Its place among those that are answered in order stays.

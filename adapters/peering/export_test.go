@@ -20,3 +20,18 @@ func Frames(pieces ...[]byte) bool {
 	}
 	return f.between()
 }
+
+// Split cuts what went to a device into its frames; a close is the last.
+func Split(b []byte) (out [][]byte) {
+	var f frames
+	begin := 0
+	for i := range b {
+		switch f.follow(b[i : i+1]); {
+		case f.closed:
+			return append(out, b[begin:])
+		case f.have == 0 && f.left == 0:
+			out, begin = append(out, b[begin:i+1]), i+1
+		}
+	}
+	return out
+}

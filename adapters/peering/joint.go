@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -31,17 +32,21 @@ type joint struct {
 }
 
 // run passes on what comes on either side, until both have ended. A side that ends its direction has it ended on the other; the
-// other direction goes on, for a while. Whatever else ends a side ends both.
+// other direction goes on, for a while. A device that is lost ends both; one that has lost its peer is told.
 func (j *joint) run(ctx context.Context, sent []byte) {
 	j.moved.Store(time.Now().UnixNano())
 	j.after(j.f.o.Limits.Silence, j.watch)
 	defer context.AfterFunc(ctx, j.stop)()
 	var down sync.WaitGroup
 	down.Go(j.down)
-	if j.carry(j.peer, j.device, sent, nil) == nil {
+	switch err := j.carry(j.peer, j.device, sent, nil); {
+	case err == nil:
 		closeWrite(j.peer)
 		j.linger()
-	} else {
+	case errors.Is(err, errNotTaken):
+		_ = j.peer.NetConn().Close()         // the direction to the device finds out
+		_, _ = io.Copy(io.Discard, j.device) // what is not read when it is closed has the last frame lost to a reset
+	default:
 		j.close()
 	}
 	down.Wait()
@@ -51,17 +56,25 @@ func (j *joint) run(ctx context.Context, sent []byte) {
 // down is the direction to the device. Where the peer is lost, or this node stops, the device is told.
 func (j *joint) down() {
 	err := j.carry(j.device, j.peer, nil, j.frames.follow)
+	for j.stopped.Load() && timedOut(err) && !j.frames.between() { // a frame that has begun is completed first
+		_ = j.peer.SetReadDeadline(time.Time{}) // a dead connection says so below
+		err = j.carry(j.device, j.peer, nil, j.frames.follow)
+	}
 	if err == nil && !truncated(j.peer) {
 		closeWrite(j.device)
 		j.linger()
 		return
 	}
-	j.farewell()
-	j.close()
+	_ = j.peer.NetConn().Close()
+	if !j.farewell() {
+		j.close()
+		return
+	}
+	j.linger()
 }
 
-// farewell is the last frame, if there is room for one. A device that does not take it is cut.
-func (j *joint) farewell() {
+// farewell is the last frame, if there is room for one, and says whether the device took it.
+func (j *joint) farewell() bool {
 	reason, code := contract.GoawayUnavailable, closeTryAgain
 	if j.stopped.Load() {
 		reason, code = contract.GoawayShutdown, closeGoingAway
@@ -70,19 +83,22 @@ func (j *joint) farewell() {
 	over := j.over
 	j.mu.Unlock()
 	if over || !j.frames.between() {
-		return
+		return false
 	}
 	_ = j.device.SetWriteDeadline(time.Now().Add(j.f.o.Limits.Farewell)) // a dead connection says so below
-	if _, err := j.device.Write(farewell(j.f.goaway(reason), code)); err == nil {
-		closeWrite(j.device)
+	if _, err := j.device.Write(farewell(j.f.goaway(reason), code)); err != nil {
+		return false
 	}
+	closeWrite(j.device)
+	return true
 }
 
-// stop ends the connection because this node does.
+// stop ends the connection because this node does: the direction to the device finds out between two frames, or soon.
 func (j *joint) stop() {
 	j.stopped.Store(true)
-	_ = j.peer.NetConn().Close() // the direction to the device finds out
-	j.after(2*j.f.o.Limits.Farewell, j.close)
+	_ = j.peer.SetReadDeadline(time.Unix(1, 0)) // what it interrupts is whoever waits for the peer
+	j.after(j.f.o.Limits.Farewell, func() { _ = j.peer.NetConn().Close() })
+	j.after(3*j.f.o.Limits.Farewell, j.close)
 }
 
 // linger bounds what one side may still send after the other has ended.
@@ -151,6 +167,9 @@ func (j *joint) carry(to, from net.Conn, first []byte, seen func([]byte)) error 
 	}
 	var rest [restSize]byte
 	for {
+		if seen != nil && j.stopped.Load() && j.frames.between() {
+			return errStopped
+		}
 		n, err := from.Read(rest[:])
 		switch {
 		case n == len(rest) && err == nil:
@@ -198,10 +217,21 @@ const moment = 20 * time.Millisecond
 func ready(from net.Conn, b []byte, until time.Time) (int, error) {
 	_ = from.SetReadDeadline(until) // a dead connection says so below
 	n, err := from.Read(b)
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+	if timedOut(err) {
 		err = nil
 	}
 	return n, err
+}
+
+// What ends a direction that does not end by itself.
+var ( //nolint:gochecknoglobals // immutable values
+	errStopped  = errors.New("this node stops")
+	errNotTaken = errors.New("the other side takes no more")
+)
+
+func timedOut(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout() && !errors.Is(err, errNotTaken)
 }
 
 func (j *joint) write(to net.Conn, b []byte, seen func([]byte)) error {
@@ -211,10 +241,13 @@ func (j *joint) write(to net.Conn, b []byte, seen func([]byte)) error {
 		seen(b)
 	}
 	_, err := to.Write(b)
-	if err != nil && seen != nil {
+	switch {
+	case err == nil:
+		return nil
+	case seen != nil:
 		j.frames.closed = true // nobody knows how far it came
 	}
-	return err
+	return fmt.Errorf("%w: %w", errNotTaken, err)
 }
 
 // jitter is when a device is to come back, so that not all do at once.

@@ -59,6 +59,9 @@ func (l *line) Close() error {
 	return err
 }
 
+// NetConn is the connection itself, for what only that can.
+func (l *line) NetConn() net.Conn { return l.Conn }
+
 // peer is whose the other end is; empty before the handshake is through.
 func (l *line) peer() string {
 	l.mu.Lock()

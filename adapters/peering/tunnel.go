@@ -81,6 +81,8 @@ func (f *Forwarder) join(w http.ResponseWriter, r *http.Request, answered http.H
 	}
 	defer device.Close()
 	sent, _ := rw.Reader.Peek(rw.Reader.Buffered()) // what is buffered can be peeked at
+	narrow(device)
+	narrow(peer)
 	j := &joint{f: f, device: device, peer: peer}
 	_ = device.SetDeadline(time.Now().Add(f.o.Limits.StallTimeout)) // a dead connection says so below
 	if j.switched(answered, early) != nil {
@@ -91,6 +93,22 @@ func (f *Forwarder) join(w http.ResponseWriter, r *http.Request, answered http.H
 	defer f.tunnels.Add(-1)
 	j.run(r.Context(), append([]byte(nil), sent...))
 	return nil
+}
+
+const kernelBuffer = 32 << 10 // of the kernel, for each direction; Linux takes twice as much
+
+// narrow bounds what the kernel holds of a connection: whoever does not read would have it hold megabytes.
+func narrow(c net.Conn) {
+	for {
+		over, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = over.NetConn()
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_, _ = tcp.SetReadBuffer(kernelBuffer), tcp.SetWriteBuffer(kernelBuffer) // only memory depends on it
+	}
 }
 
 // switched writes the answer that switches, and what came with it.

@@ -7,6 +7,7 @@ type Device struct {
 	Tenant    string
 	Principal string
 	TokenID   string
+	Key       string // id of the key that signed the token
 	ExpiresAt time.Time
 }
 

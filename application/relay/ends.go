@@ -15,9 +15,9 @@ var reasons = map[string]Reason{ //nolint:gochecknoglobals // an immutable table
 	"tenant_not_active":    Suspended,
 	"not_holder":           Moved,
 	"generation_changed":   Moved,
-	"device_token_expired": Expired,
-	"stopping":             Shutdown,
-	"node_superseded":      Shutdown,
+	"device_token_expired": Expired, "device_token_key_retired": Expired,
+	"stopping":        Shutdown,
+	"node_superseded": Shutdown,
 }
 
 // endOf is how a session ends for a refusal, of so many that end with it.

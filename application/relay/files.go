@@ -34,13 +34,14 @@ func (n *Node) Files(ctx context.Context, d Device) (*Files, error) {
 }
 
 func (r *rooms) files(ctx context.Context, d Device) (*Files, error) {
-	if !r.keeper.now().Before(d.ExpiresAt) {
-		return nil, errExpired()
+	if err := r.stands(d); err != nil {
+		return nil, err
 	}
 	m, h, err := r.enter(ctx, d.Tenant)
 	if err != nil {
 		return nil, err
 	}
+	m.greet(ctx, d)
 	f := &Files{hub: h, device: d}
 	if err := f.reads(); err != nil {
 		r.leave(m)
@@ -49,7 +50,15 @@ func (r *rooms) files(ctx context.Context, d Device) (*Files, error) {
 	return f, nil
 }
 
-func (f *Files) reads() error { return f.hub.node.state.device(f.device, reading()).err }
+func (f *Files) reads() error { return f.may(reading()).err }
+
+// may says whether the device may use its tenant, by a token that counts still: a transfer may take longer than that does.
+func (f *Files) may(u use) admission {
+	if err := f.hub.node.stands(f.device); err != nil {
+		return admission{err: err}
+	}
+	return f.hub.node.state.device(f.device, u)
+}
 
 // Stat says how large an attachment is. Fault: NotFound attachment_missing.
 func (f *Files) Stat(ctx context.Context, digest [32]byte) (int64, error) {
@@ -98,7 +107,7 @@ func (f *Files) Uploaded(ctx context.Context, digest [32]byte) (int64, error) {
 // Upload takes a part of an attachment, and says whether it is whole by then: durable, and checked again as P8 has it.
 // Faults: those of engine.Attachments. An error of reading from is returned as it is.
 func (f *Files) Upload(ctx context.Context, u Upload, from io.Reader) (whole bool, err error) {
-	at := f.hub.node.state.device(f.device, writing())
+	at := f.may(writing())
 	if at.err != nil {
 		return false, f.refused(at.err)
 	}
@@ -115,7 +124,7 @@ func (f *Files) Upload(ctx context.Context, u Upload, from io.Reader) (whole boo
 }
 
 func (f *Files) acknowledges(generation int64) error {
-	return f.hub.node.state.device(f.device, acknowledging(generation)).err
+	return f.may(acknowledging(generation)).err
 }
 
 // permitted is an upload that goes on while the device may write.

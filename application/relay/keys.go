@@ -45,6 +45,23 @@ func (k *keys) verify(token string) (tokens.DeviceToken, error) {
 	return out, err
 }
 
+// ended goes by the last set that was heard of: what is to become of a node that hears of none is the gate's to say. Whoever has
+// no key came by no token.
+func (k *keys) ended(wall time.Time) func(key string) bool {
+	set, _, held := k.set.get()
+	return func(key string) bool {
+		if !held || key == "" {
+			return false
+		}
+		known, is := set[key]
+		return !is || !wall.Before(known.VerifyUntil)
+	}
+}
+
+func errKeyEnded() *fault.Error {
+	return fault.New(fault.Unauthenticated, "device_token_key_retired", "the key that signed the token counts no more").Curable("get another token")
+}
+
 func (k *keys) check(token string) (tokens.DeviceToken, error) {
 	set, err := k.current()
 	if err != nil {

@@ -88,12 +88,12 @@ func (s *Session) Renew(token string) (expiresAt time.Time, err error) {
 		return time.Time{}, s.hub.node.refused(fault.New(fault.Forbidden, "token_of_another_device",
 			"the token is another device's than the one that the connection began with"))
 	}
-	for until := d.ExpiresAt.UnixNano(); ; {
-		now := s.expires.Load()
-		if now >= until { // an earlier end takes nothing away
-			return time.Unix(0, now).UTC(), nil
+	for {
+		now := s.token.Load()
+		if !d.ExpiresAt.After(now.ExpiresAt) { // an earlier end takes nothing away
+			return now.ExpiresAt, nil
 		}
-		if s.expires.CompareAndSwap(now, until) {
+		if s.token.CompareAndSwap(now, &d) {
 			return d.ExpiresAt, nil
 		}
 	}

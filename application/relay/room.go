@@ -16,6 +16,8 @@ type room struct {
 	tenant string
 	signal chan struct{} // something may be true by now that the opening waits for
 
+	newcomers newcomers
+
 	// These belong to rooms.mu.
 	users   int
 	used    time.Duration // when nobody used it any more

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"time"
 
 	"berth/domain/fault"
 	"berth/ports/authority"
@@ -11,6 +12,8 @@ import (
 // verifier checks devices' tokens by the keys that are in force, without asking anybody (A7).
 type verifier interface {
 	verify(token string) (tokens.DeviceToken, error)
+	// ended says of the keys that are in force now which one is not.
+	ended(wall time.Time) func(key string) bool
 }
 
 // router says where tenants are served (R3).
@@ -31,7 +34,19 @@ func (n *Node) Authenticate(token string) (Device, error) {
 	if err != nil {
 		return Device{}, n.refused(err)
 	}
-	return Device{Tenant: t.Tenant, Principal: t.Principal, TokenID: t.ID, ExpiresAt: t.ExpiresAt}, nil
+	return Device{Tenant: t.Tenant, Principal: t.Principal, TokenID: t.ID, Key: t.KID, ExpiresAt: t.ExpiresAt}, nil
+}
+
+// stands says whether a token that was verified would be still: what began by it goes no further than it does (A7, I6).
+// Faults: Unauthenticated device_token_expired, device_token_key_retired.
+func (n *Node) stands(d Device) error {
+	switch wall := n.keeper.now(); {
+	case !wall.Before(d.ExpiresAt):
+		return errExpired()
+	case n.verifier.ended(wall)(d.Key):
+		return errKeyEnded()
+	}
+	return nil
 }
 
 // Locate says whether the tenant is to be served here, or by which peer (R3). A connection that a peer forwarded, believing
@@ -47,5 +62,7 @@ type alone struct{}
 func (alone) verify(string) (tokens.DeviceToken, error) {
 	return tokens.DeviceToken{}, fault.New(fault.Unavailable, "keys_unknown", "the node was not told by which keys tokens are verified")
 }
+
+func (alone) ended(time.Time) func(string) bool { return func(string) bool { return false } }
 
 func (alone) locate(context.Context, string, *int64) (Where, error) { return Where{Here: true}, nil }

@@ -18,8 +18,8 @@ type Session struct {
 	hub     *hub
 	device  Device
 	line    Line
-	expires atomic.Int64 // in nanoseconds since 1970, by the control plane's clock
-	taking  sync.Mutex   // held by the one who takes
+	token   atomic.Pointer[Device] // the one that it goes by; its device is always the same
+	taking  sync.Mutex             // held by the one who takes
 	entered time.Duration
 
 	// These belong to hub.mu.
@@ -61,8 +61,8 @@ func (n *Node) Enter(ctx context.Context, d Device, l Line) (*Session, error) {
 }
 
 func (r *rooms) session(ctx context.Context, d Device, l Line) (*Session, error) {
-	if !r.keeper.now().Before(d.ExpiresAt) {
-		return nil, errExpired()
+	if err := r.stands(d); err != nil {
+		return nil, err
 	}
 	if err := r.another(); err != nil {
 		return nil, err
@@ -72,8 +72,9 @@ func (r *rooms) session(ctx context.Context, d Device, l Line) (*Session, error)
 		r.sessions.Add(-1)
 		return nil, err
 	}
+	m.greet(ctx, d)
 	s := &Session{hub: h, device: d, line: l, entered: r.Clock.Elapsed()}
-	s.expires.Store(d.ExpiresAt.UnixNano())
+	s.token.Store(&d)
 	if err := h.add(s); err != nil {
 		r.sessions.Add(-1)
 		r.leave(m)

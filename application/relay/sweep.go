@@ -9,13 +9,14 @@ import (
 // sweep does what the passing of time asks for: it ends the sessions whose token expired, and closes what nobody uses.
 func (r *rooms) sweep() {
 	now, wall := r.Clock.Elapsed(), r.keeper.now()
+	ended := r.verifier.ended(wall)
 	r.crowd.Store(r.sessions.Load())
 	all := r.list()
 	share := r.drainShare(now)
 	for _, m := range all {
 		if h := m.hub.Load(); h != nil {
 			h.tidy(now)
-			h.expire(wall)
+			h.expire(wall, ended)
 			h.drain(share)
 		}
 	}
@@ -44,12 +45,16 @@ func (s *state) holder(id string) bool {
 	return t != nil && t.holds(s.settings.Self.Node())
 }
 
-// expire ends the sessions whose token's time is over.
-func (h *hub) expire(wall time.Time) {
-	now := wall.UnixNano()
+// expire ends the sessions whose token's time is over, or whose token's key is: of those there may be all at once.
+func (h *hub) expire(wall time.Time, ended func(key string) bool) {
 	for _, s := range h.list() {
-		if now >= s.expires.Load() {
+		switch token := s.token.Load(); {
+		case !wall.Before(token.ExpiresAt):
 			s.finish(h.node.endOf(errExpired(), 1))
+		case ended(token.Key):
+			e := h.node.endOf(errKeyEnded(), 1)
+			e.Retry = h.node.retry(Overload, int(h.node.rooms.crowd.Load()))
+			s.finish(e)
 		}
 	}
 }

@@ -25,7 +25,10 @@ type origin struct {
 	listener net.Listener
 	to       []string // host:port of each node's listener of devices
 	next     atomic.Uint64
+	linger   time.Duration
 }
+
+const originLinger = 5 * time.Second
 
 const originFile = "origin"
 
@@ -117,6 +120,7 @@ func (o *origin) carry(ctx context.Context, near net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { pour(far, near) })
 	pour(near, far)
+	_ = near.SetReadDeadline(time.Now().Add(o.linger)) // a node that ended is told nothing more; the device has so long to end, too
 	both.Wait()
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // speaker is a node that says its name and then what it hears, until that ends.
@@ -46,6 +47,36 @@ func hears(t *testing.T, at, text string) string {
 	}
 	heard, _ := io.ReadAll(c)
 	return string(heard)
+}
+
+// A device that never ends its side does not keep a connection that its node has ended.
+func TestOriginEndsWhatANodeEnded(t *testing.T) {
+	t.Parallel()
+	node, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	go func() {
+		if c, err := node.Accept(); err == nil {
+			_, _ = io.WriteString(c, "bye")
+			_ = c.Close()
+		}
+	}()
+	device, far := net.Pipe()
+	defer device.Close()
+	o := &origin{to: []string{node.Addr().String()}, linger: 50 * time.Millisecond}
+	done := make(chan struct{})
+	go func() { o.carry(t.Context(), far); close(done) }()
+	said := make([]byte, 3)
+	if _, err := io.ReadFull(device, said); err != nil || string(said) != "bye" {
+		t.Fatalf("%q, %v", said, err)
+	}
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it is kept")
+	}
 }
 
 // The origin gives connections to the nodes in turn, and to the one that is left where another is down; an end that is closed

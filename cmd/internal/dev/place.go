@@ -111,6 +111,7 @@ func (p *place) ports(ctx context.Context, o Options) error {
 		}
 		taken, *want.found = append(taken, l), l.Addr().String()
 	}
+	p.origin.linger = originLinger
 	p.origin.to = []string{p.nodes[0].devices, p.nodes[1].devices}
 	return nil
 }

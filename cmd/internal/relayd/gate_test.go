@@ -9,6 +9,7 @@ import (
 
 	"berth/adapters/clock/systemclock"
 	"berth/application/relay"
+	"berth/domain/authorization"
 	"berth/domain/placement"
 	"berth/ports/authority/authoritytest"
 	"berth/ports/engine/enginetest"
@@ -26,6 +27,7 @@ func BenchmarkGate(b *testing.B) {
 	for i := range 5000 {
 		control.AddTenant(fmt.Sprintf("t%d", i), "n0")
 	}
+	phone := control.Pair("t4999", authorization.Owner)
 	disk := enginetest.NewMemory()
 	client := &authoritytest.Client{Control: control, Node: "n0"}
 	n, err := relay.New(relay.DefaultSettings(authoritytest.SPIFFEID("n0")), relay.Ports{
@@ -33,7 +35,7 @@ func BenchmarkGate(b *testing.B) {
 		Authority: relay.Authority{
 			Leases: client, Assignments: client, Authorizations: client, Migrations: client, Credentials: client, Enrolment: client,
 		},
-		Disk: disk, Identity: disk, Tokens: fixed(control.JoinToken("n0", time.Hour)),
+		Disk: disk, Engines: disk, Identity: disk, Tokens: fixed(control.JoinToken("n0", time.Hour)),
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -42,8 +44,9 @@ func BenchmarkGate(b *testing.B) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = n.Run(ctx) }()
 	gate := n.Gate()
-	for {
-		if _, err := gate.Write("t4999"); err == nil {
+	device := relay.Device{Tenant: phone.Tenant, Principal: phone.Principal, TokenID: "token", ExpiresAt: time.Now().Add(time.Hour)}
+	for { // a tenant that nobody uses is not looked after
+		if _, err := n.Enter(ctx, device, still{}); err == nil {
 			break
 		}
 		<-time.After(time.Millisecond)
@@ -61,6 +64,12 @@ func BenchmarkGate(b *testing.B) {
 	stop()
 	<-ended
 }
+
+// still is a line of which nothing is awaited.
+type still struct{}
+
+func (still) Wake()         {}
+func (still) End(relay.End) {}
 
 type fixed string
 
