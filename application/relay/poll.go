@@ -143,22 +143,20 @@ func (t *tenant) renew() {
 }
 
 const (
-	newsPause = 200 * time.Millisecond // between two rounds, so that many tenants which come one by one make few rounds
-	newsIdle  = time.Second
+	newsPause = 200 * time.Millisecond // from one round to the next, so that many tenants which come one by one make few rounds
+	newsLeast = 10 * time.Millisecond
 )
 
 // awaitNews waits for hints of changes, with one long poll for each batch of tenants, so that they arrive at once (A4).
 // Nothing depends on it.
 func (n *Node) awaitNews(ctx context.Context) {
 	for n.registered(ctx) {
-		wait := newsPause
-		batches := n.known()
-		if len(batches) == 0 {
-			wait = newsIdle
-		} else {
-			n.newsRound(ctx, batches)
+		if !n.news.until(ctx, func() bool { return len(n.known()) > 0 }) {
+			return
 		}
-		if !n.pause(ctx, wait, nil) {
+		began := n.Clock.Elapsed()
+		n.newsRound(ctx, n.known())
+		if !n.pause(ctx, max(newsLeast, newsPause-(n.Clock.Elapsed()-began)), nil) {
 			return
 		}
 	}
@@ -200,11 +198,30 @@ func (n *Node) newsOfBatch(round context.Context, batch []authority.Known) {
 		case due == 0:
 			failures, answers = backoff{}, backoff{}
 		default: // until the snapshots are there each poll would be answered at once
-			if !n.pause(round, answers.next(n.chance, nil, time.Second), nil) {
+			if !n.awaitTaken(round, batch, answers.next(n.chance, nil, time.Second)) {
 				return
 			}
 		}
 	}
+}
+
+// awaitTaken waits until no snapshot of a batch is due any more, so that the next hint is not missed for long, though no longer
+// than given. It is false once the round is over.
+func (n *Node) awaitTaken(round context.Context, batch []authority.Known, most time.Duration) bool {
+	timed, cancel := context.WithTimeout(round, most)
+	defer cancel()
+	n.taken.until(timed, func() bool { return !n.due(batch) })
+	return round.Err() == nil
+}
+
+// due says whether a snapshot is of one of the tenants of a batch.
+func (n *Node) due(batch []authority.Known) bool {
+	n.state.mu.RLock()
+	defer n.state.mu.RUnlock()
+	return slices.ContainsFunc(batch, func(k authority.Known) bool {
+		t := n.state.tenants[k.Tenant]
+		return t != nil && t.view != nil && t.stale
+	})
 }
 
 // newsOf brings a batch up to what is known by now. It is false once the round is over, and where a tenant is held no more.
