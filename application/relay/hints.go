@@ -93,9 +93,7 @@ func (r *newsRound) follow(ctx context.Context, batch []authority.Known) {
 		case due == 0:
 			failures, answers = backoff{}, backoff{}
 		default: // until the snapshots are there each poll would be answered at once
-			if !r.pause(ctx, answers.next(r.chance, nil, time.Second), nil) {
-				return
-			}
+			r.awaitTaken(ctx, batch, answers.next(r.chance, nil, time.Second))
 		}
 	}
 }
@@ -119,4 +117,22 @@ func (r *newsRound) current(batch []authority.Known) []authority.Known {
 		kept = append(kept, k)
 	}
 	return kept
+}
+
+// awaitTaken waits until no snapshot of a batch is due any more, so that the next hint is not missed for long, though no longer
+// than given.
+func (r *newsRound) awaitTaken(ctx context.Context, batch []authority.Known, most time.Duration) {
+	timed, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	r.taken.until(timed, func() bool { return !r.due(batch) })
+}
+
+// due says whether a snapshot is of one of the tenants of a batch.
+func (r *newsRound) due(batch []authority.Known) bool {
+	r.state.mu.RLock()
+	defer r.state.mu.RUnlock()
+	return slices.ContainsFunc(batch, func(k authority.Known) bool {
+		t := r.state.tenants[k.Tenant]
+		return t != nil && t.view != nil && t.stale
+	})
 }

@@ -63,6 +63,7 @@ type Node struct {
 	keeper *keeper
 	queue  *queue
 	news   *news
+	taken  *news // snapshots that were accepted
 	rooms  *rooms
 
 	verifier verifier
@@ -78,7 +79,7 @@ func New(s Settings, p Ports) (*Node, error) {
 	}
 	p.Log = p.Log.With("node", s.Self.Node())
 	n := &Node{
-		Ports: p, settings: s, state: newState(s, p.Clock), chance: chance{p.IDs}, queue: newQueue(p.Clock), news: newNews(),
+		Ports: p, settings: s, state: newState(s, p.Clock), chance: chance{p.IDs}, queue: newQueue(p.Clock), news: newNews(), taken: newNews(),
 	}
 	n.fence = &fence{Node: n, wake: make(chan struct{}, 1)}
 	n.beats = &beats{Node: n, wake: make(chan struct{}, 1)}

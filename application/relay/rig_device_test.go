@@ -152,6 +152,7 @@ type lateEngine struct {
 
 // Open opens an Engine.
 func (b brittle) Open(ctx context.Context, tenant string) (engine.Engine, error) {
+	b.r.opens.Add(1)
 	e, err := b.Memory.Open(ctx, tenant)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,7 @@ type rig struct {
 	visitor authoritytest.Paired   // uses t0
 	empty   bool                   // nobody does
 	late    chan struct{}          // until it is closed the answers of Engines are held back; nil where they are not
+	opens   atomic.Int64           // of Engines
 	gaps    atomic.Bool            // Engines leave out the first message that is read
 	buries  atomic.Pointer[func()] // called before an Engine remembers a revocation
 	tune    func(*relay.Settings)

@@ -65,10 +65,10 @@ func (h *hub) routeOf(ctx context.Context, id string) (*route, error) {
 	return r, nil
 }
 
-// deliver releases a message, and wakes whoever waits for it.
+// deliver releases a message, and wakes whoever waits for it. One that was released before wakes nobody.
 func (h *hub) deliver(r *route, m engine.Message, before bool) {
 	h.mu.Lock()
-	if m.Seq <= r.released { // it was acknowledged before
+	if m.Seq <= r.released {
 		h.mu.Unlock()
 		return
 	}

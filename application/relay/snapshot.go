@@ -35,6 +35,7 @@ func (n *Node) snapshot(ctx context.Context, id string, generation int64) error 
 		return err
 	}
 	n.counts.snapshots.Add(1)
+	n.taken.tell()
 	if first {
 		n.news.tell()
 	}

@@ -119,7 +119,8 @@ func TestFollowComesToAnEnd(t *testing.T) {
 	})
 }
 
-// A later word takes the right to write away and never gives it (P8, P15).
+// A later word takes the right to write away and never gives it (P8, P15); where node and generation stay, what is read is read
+// on, as when a migration is aborted (A6).
 func TestLaterWordsOnlyTakeAway(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,7 +128,8 @@ func TestLaterWordsOnlyTakeAway(t *testing.T) {
 		w.Held.State = State(rapid.IntRange(0, 4).Draw(t, "held state"))
 		a := drawAssignment(t)
 		a.Version += 6
-		was := w.Check(60e9) == nil
+		latest := w.ReadsEnd() - 1
+		was, read := w.Check(60e9) == nil, w.CheckRead(latest) == nil
 		before := w.Held
 		w.Held = w.Held.After(a.Held("a"))
 		if w.Check(60e9) == nil && !was {
@@ -139,6 +141,9 @@ func TestLaterWordsOnlyTakeAway(t *testing.T) {
 		}
 		if later && w.Check(60e9) == nil && (a.Held("a").Node != "a" || a.Generation != before.Generation) {
 			t.Fatalf("%+v takes nothing away", a)
+		}
+		if stays := a.Held("a").Node == "a" && a.Generation == before.Generation; stays && read && w.CheckRead(latest) != nil {
+			t.Fatalf("%+v keeps from reading what %+v did not", a, before)
 		}
 		if before.Accepts(w.Held) != true && w.Held != before && w.Held.AskedAt >= before.AskedAt {
 			t.Fatalf("went back from %+v to %+v", before, w.Held)

@@ -30,18 +30,19 @@ func (h Held) Accepts(next Held) bool {
 
 // After is what a node holds once it was told more of the placement otherwise than by a snapshot, as an assignment does.
 // A later word takes away the right to write where it names another node, generation or state; it gives none: what a
-// later word gives back, only a snapshot does (P8). Reading goes on as long as node and generation stay: who may read, and
-// how old that knowledge is, is no matter of the state (A6). An earlier or repeated one changes nothing (P15).
+// later word gives back, only a snapshot does (P8). What may be read may be read on while node and generation are the same
+// (A6). An earlier or repeated word changes nothing (P15).
 func (h Held) After(told Held) Held {
 	if cmp.Or(cmp.Compare(told.Generation, h.Generation), cmp.Compare(told.Version, h.Version)) <= 0 {
 		return h
 	}
 	told.LeaseEpoch, told.AskedAt = 0, 0
-	if told.Generation == h.Generation && told.Node == h.Node {
-		told.AskedAt = h.AskedAt
-		if h.writable() || !told.writable() {
-			told.LeaseEpoch = h.LeaseEpoch
-		}
+	if told.Generation != h.Generation || told.Node != h.Node {
+		return told
+	}
+	told.AskedAt = h.AskedAt
+	if h.writable() || !told.writable() {
+		told.LeaseEpoch = h.LeaseEpoch
 	}
 	return told
 }

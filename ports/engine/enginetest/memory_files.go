@@ -146,7 +146,7 @@ func (c *content) pending(but upload) (bytes int64) {
 // rest has nothing come any more of the parts that are on their way: they were another Engine's.
 func (c *content) rest() {
 	for name, p := range c.uploads {
-		c.uploads[name] = &part{bytes: p.bytes[:len(p.bytes):len(p.bytes)], at: p.at}
+		c.uploads[name] = &part{bytes: slices.Clip(p.bytes), at: p.at}
 	}
 }
 
