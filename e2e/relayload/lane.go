@@ -168,7 +168,7 @@ func (l *Lane) Pace(first, every time.Duration, together int) {
 	}()
 	due := time.Now().Add(first)
 	for l.phase.now.Load() != ended {
-		time.Sleep(time.Until(due))
+		pause(time.Until(due))
 		if l.phase.now.Load() == ended { // the last one lets the reader see that it is
 			all.Store(l.next + 1)
 			together = 1
