@@ -21,6 +21,11 @@ func digestOf(content string) string {
 	return hex.EncodeToString(d[:])
 }
 
+func hexDigest(digits string) (d [32]byte, err error) {
+	_, err = hex.Decode(d[:], []byte(digits))
+	return d, err
+}
+
 func attachment(name string) string { return contract.AttachmentsPath + name }
 
 func record(tb testing.TB, h http.Handler, r *http.Request) answer {

@@ -250,9 +250,13 @@ func TestStop(t *testing.T) {
 		if len(retries) < 5 {
 			t.Errorf("all come back in the seconds %v", retries)
 		}
+		begun := time.Now()
 		close(s.hold)
 		busy.expect(contract.Frame{Op: contract.OpAck, ID: "m1", Seq: 1})
 		busy.expect(contract.Frame{Op: contract.OpGoaway, Reason: contract.GoawayShutdown})
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("the goaway came %v after the last answer", took)
+		}
 		busy.closes(contract.CloseGoingAway, contract.GoawayShutdown)
 		_ = busy.Close()
 		<-stopped

@@ -62,9 +62,6 @@ func (c *conn) published(r request, seq int64, err error) {
 		c.hurry()
 		c.kick()
 	}
-	if c.held {
-		c.free.Broadcast()
-	}
 }
 
 // answer answers a frame, with the error where there is one.

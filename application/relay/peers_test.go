@@ -155,7 +155,7 @@ func TestPeerEndsWithItsCertificate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(r *rig) {
 		r.up()
-		r.control.Life = 30 * time.Minute
+		r.control.Life = 5 * time.Minute
 		n1 := r.enrolled("n1")
 		pass(2 * time.Second)
 		var l lines

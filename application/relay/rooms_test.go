@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -167,10 +168,45 @@ func TestOldAnswersAfterReopening(t *testing.T) {
 		p.session.Leave()
 		r.within(5*time.Second, "the tenant is closed", func() bool { return r.node.Status().Rooms == 0 })
 		r.answer.Store(&before)
-		if err := member.enter(r.t.Context(), r.node); err == nil {
-			t.Fatal("a revoked device is let in by an old answer")
+		for _, p := range []*phone{member, p} {
+			if err := p.enter(r.t.Context(), r.node); err == nil {
+				t.Fatal("a device is let in by an old answer")
+			}
 		}
 		r.answer.Store((*authority.Snapshot)(nil))
 		r.within(10*time.Second, "the owner is let in", func() bool { return p.enter(r.t.Context(), r.node) == nil })
+	})
+}
+
+// A snapshot that comes when nobody uses the tenant any more is not taken: nothing is asked about it from then on.
+func TestLateSnapshotOfAClosedTenant(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.empty = true
+		r.tune = func(s *relay.Settings) { s.EngineIdle = time.Second }
+		r.spoiled(func(method string, back bool) error {
+			if method != "Snapshot" || !back {
+				return nil
+			}
+			pass(2900 * time.Millisecond)
+			if r.called("Snapshot") == 1 { // so that the second comes once nobody waits for it any more
+				return lost()
+			}
+			return nil
+		})
+		r.start()
+		r.within(5*time.Second, "the tenant is known", func() bool { return len(r.node.Tenants()) == 1 })
+		impatient, end := context.WithTimeout(r.t.Context(), 10*time.Millisecond)
+		defer end()
+		if err := phoneOf(r.visitor).enter(impatient, r.node); fault.SlugOf(err) != "request_ended" {
+			t.Fatalf("who does not wait: %v", err)
+		}
+		r.within(20*time.Second, "the tenant is closed", func() bool { return r.node.Status().Rooms == 0 })
+		pass(3 * time.Second)
+		r.asked.Store(0)
+		pass(20 * time.Second)
+		if r.asked.Load() != 0 || r.node.Tenants()[0].SnapshotAge >= 0 {
+			t.Fatal("the snapshot was taken")
+		}
 	})
 }

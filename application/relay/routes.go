@@ -77,14 +77,14 @@ func (r *routes) locate(ctx context.Context, tenant string, forwarded *int64) (W
 	case here:
 		return Where{Here: true}, nil
 	}
-	e, route, ok, err := r.alive(tenant)
+	route, q, err := r.find(ctx, tenant)
 	switch {
 	case err != nil:
 		return Where{}, err
-	case ok:
-		return r.there(route)
+	case q != nil:
+		return r.answer(ctx, q)
 	}
-	return r.answer(ctx, e)
+	return r.there(route)
 }
 
 // RouteRefused notes that the node which a route led to is not the one, or is not to be reached: the route counts again once it
@@ -117,23 +117,30 @@ func (s *state) holds(tenant string) (generation int64, here bool) {
 	return h.Generation, h.Node == self
 }
 
-// alive is the route that may be used, else what a question is asked for. Fault: Unavailable route_refused.
-func (r *routes) alive(tenant string) (e *routed, route placement.Route, ok bool, err error) {
+// find is the route that may be used, else the question that all wait for who need it. It is decided under one lock: whoever came too
+// late for a question has its answer. Faults: Unavailable route_refused; as of the last question, while that failed just now.
+func (r *routes) find(ctx context.Context, tenant string) (placement.Route, *question, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, now := r.entry(tenant), r.Clock.Elapsed()
-	if !e.refused {
-		route, ok = e.Alive(now, r.settings.RouteLife)
-		return e, route, ok, nil
+	if route, ok := e.Alive(now, r.settings.RouteLife); ok && !e.refused {
+		return route, nil, nil
 	}
 	if e.asking == nil {
-		if e.again && now-e.retried < askAgain {
-			return nil, placement.Route{}, false, fault.New(fault.Unavailable, "route_refused",
+		switch {
+		case e.refused && e.again && now-e.retried < askAgain:
+			return placement.Route{}, nil, fault.New(fault.Unavailable, "route_refused",
 				"the node that the route leads to is not the one, or is not to be reached").After(askAgain)
+		case e.failure != nil && now-e.failed < askAgain:
+			return placement.Route{}, nil, e.failure
 		}
-		e.again, e.retried = true, now
+		if e.refused {
+			e.again, e.retried = true, now
+		}
+		e.asking = &question{done: make(chan struct{})}
+		go r.put(context.WithoutCancel(ctx), e, e.asking)
 	}
-	return e, placement.Route{}, false, nil
+	return placement.Route{}, e.asking, nil
 }
 
 // refuse notes a refusal of a route, unless another one was learnt since it was tried. The caller holds the lock.
@@ -158,12 +165,8 @@ func (r *routes) entry(tenant string) *routed {
 	return e
 }
 
-// answer waits for the answer to a question that all who need it share.
-func (r *routes) answer(ctx context.Context, e *routed) (Where, error) {
-	q, err := r.ask(ctx, e)
-	if err != nil {
-		return Where{}, err
-	}
+// answer waits for the answer to a question, which outlives the connections that wait for it.
+func (r *routes) answer(ctx context.Context, q *question) (Where, error) {
 	select {
 	case <-q.done:
 	case <-ctx.Done():
@@ -173,23 +176,6 @@ func (r *routes) answer(ctx context.Context, e *routed) (Where, error) {
 		return Where{}, q.err
 	}
 	return r.there(q.route)
-}
-
-// ask joins the question that is on its way, or asks one that outlives the connection which needs it. What failed just now is
-// not asked again yet.
-func (r *routes) ask(ctx context.Context, e *routed) (*question, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case e.asking != nil:
-		return e.asking, nil
-	case e.failure != nil && r.Clock.Elapsed()-e.failed < askAgain:
-		return nil, e.failure
-	}
-	q := &question{done: make(chan struct{})}
-	e.asking = q
-	go r.put(context.WithoutCancel(ctx), e, q)
-	return q, nil
 }
 
 func (r *routes) put(ctx context.Context, e *routed, q *question) {

@@ -259,7 +259,7 @@ func TestOlderRouteIsNotFollowed(t *testing.T) {
 // The routes that are kept are those of the tenants that were asked for last.
 func TestRoutesAreBounded(t *testing.T) {
 	t.Parallel()
-	const most = 20_000
+	const most = 20_000 // as the node has it
 	bubble(t, func(r *rig) {
 		name := func(i int) string { return fmt.Sprintf("x%d", i) }
 		for i := range most + 1 {

@@ -371,5 +371,34 @@ func TestRates(t *testing.T) {
 		if done.Load() != 300 {
 			t.Fatalf("%d of 300 are answered", done.Load())
 		}
+		if _, err := p.publishes("main", "after", "1"); err != nil {
+			t.Fatalf("once all are answered: %v", err)
+		}
+	})
+}
+
+// Nothing is taken from the instant on from which the node may not read, also before anybody has found out: a machine that stood
+// still for longer than its bound delivers nothing of before (A6).
+func TestNothingIsTakenAfterTheBound(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		p := r.connected(authorization.Owner)
+		if _, err := p.publishes("main", "a", "1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.session.Subscribe(r.t.Context(), p.Handles["main"], 0); err != nil {
+			t.Fatal(err)
+		}
+		r.cut()
+		r.clock.stand(80*time.Second, false)
+		pass(70 * time.Second)
+		if all, _, err := p.session.Take(r.t.Context(), 1<<16); fault.SlugOf(err) != "snapshot_too_old" || len(all) > 0 || p.end() != "" {
+			t.Fatalf("%d messages: %v, ended %q", len(all), err, p.end())
+		}
+		pass(11 * time.Second)
+		if p.end() != "unavailable" {
+			t.Fatalf("ended by %q", p.end())
+		}
 	})
 }

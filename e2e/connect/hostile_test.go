@@ -139,6 +139,7 @@ func keys(t *testing.T, w *world) {
 		}
 		return err
 	}
+	w.conn(p.Through(node)).Abort() // the node knows of its tenant by then
 	must(t, takes(former))
 	_, err := w.Operator().RotateSigningKey(t.Context(), contract.RotateKey{})
 	must(t, err)
