@@ -42,8 +42,8 @@ func newHop(tb testing.TB, at, to string) *hop {
 	}
 	l, err := net.Listen("unix", at)
 	must(tb, err)
-	server := &http.Server{Handler: h.through(proxy)} //nolint:gosec // its only client is the ingress
-	go func() { _ = server.Serve(l) }()               // returns when it is closed
+	server := &http.Server{Handler: h.through(proxy)}
+	go func() { _ = server.Serve(l) }() // returns when it is closed
 	tb.Cleanup(func() { _ = server.Close() })
 	return h
 }

@@ -167,9 +167,9 @@ func (l *Lane) Pace(first, every time.Duration, together int) {
 		read <- err
 	}()
 	due := time.Now().Add(first)
-	for l.phase.now.Load() != ended {
-		time.Sleep(time.Until(due))
-		if l.phase.now.Load() == ended { // the last one lets the reader see that it is
+	for last := false; !last; {
+		pause(time.Until(due))
+		if last = l.phase.now.Load() == ended; last { // one more, by which the reader sees that it is
 			all.Store(l.next + 1)
 			together = 1
 		}

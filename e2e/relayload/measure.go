@@ -11,7 +11,7 @@ import (
 )
 
 // other is a berth-relay that is measured instead of the tree's.
-var other = flag.String("relay", "", "path of a berth-relay to measure, instead of the one of this tree") //nolint:gochecknoglobals // a flag
+var other = flag.String("relay", "", "path of a berth-relay to measure, instead of the one of this tree")
 
 // benchtime is how long -benchtime says to measure.
 func benchtime() time.Duration {
@@ -52,11 +52,11 @@ func Drive(tb testing.TB, p *Phase, servers []*Process, lanes []*Lane, work func
 		l.took.Reset()
 		all.Go(func() { work(i, l) })
 	}
-	time.Sleep(warmUp)
+	pause(warmUp)
 	before, written := used(servers)
 	began := time.Now()
 	p.now.Store(measuring)
-	time.Sleep(benchtime())
+	pause(benchtime())
 	p.now.Store(ended)
 	out := Result{Elapsed: time.Since(began), Took: histogram()}
 	out.CPU, out.Written = used(servers)
@@ -91,3 +91,6 @@ func (r Result) Report(b *testing.B) {
 	b.ReportMetric(float64(r.Written)/1024/float64(max(r.Ops, 1)), "written-KiB/op")
 	b.ReportMetric(r.CPU.Seconds()/r.Elapsed.Seconds(), "server-cores")
 }
+
+// pause lets what is measured go on for so long.
+func pause(d time.Duration) { <-time.After(d) }

@@ -28,14 +28,14 @@ func BenchmarkIdleConnections(b *testing.B) {
 		devices = append(devices, s.Paired(tenant, "member"))
 		s.Connect(r, devices[len(devices)-1]).Close()
 	}
-	time.Sleep(settled)
+	pause(settled)
 	before := r.Resident()
 	b.ResetTimer()
 	began := time.Now()
 	sockets := s.crowd(r, devices, idleConnections)
 	took := time.Since(began)
 	peak := r.Resident()
-	time.Sleep(settled)
+	pause(settled)
 	after := r.Resident()
 	b.StopTimer()
 	for i := range sockets { // each is still there: what it asks is answered
@@ -106,7 +106,7 @@ func BenchmarkStalledReaders(b *testing.B) {
 	large := `"` + strings.Repeat("x", 16<<10) + `"`
 	lane := NewLane(s.Connect(r, publisher), NewBerthLane("l", publisher.RouteHandles[0].Handle, large), p)
 	watch := func(during time.Duration) (most int64) {
-		for began := time.Now(); time.Since(began) < during; time.Sleep(20 * time.Millisecond) {
+		for began := time.Now(); time.Since(began) < during; pause(20 * time.Millisecond) {
 			most = max(most, r.Resident())
 		}
 		return most

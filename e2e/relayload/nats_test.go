@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(natsDir) == "" {
 		os.Exit(m.Run())
 	}
-	if err := serveNATS(); err != nil {
+	err := serveNATS()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -45,7 +45,7 @@ func revoking(b *testing.B, hints bool, revoke func(*Site, *Relay, []string) fun
 	due := time.Now()
 	for i := range asked {
 		due = due.Add(revokeEvery/2 + rand.N(revokeEvery))
-		time.Sleep(time.Until(due))
+		pause(time.Until(due))
 		asked[i] = time.Now()
 		ask(all[i].Device)
 	}

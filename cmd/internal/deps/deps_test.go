@@ -16,7 +16,7 @@ import (
 func forbidden() map[string][]string {
 	everywhere := []string{
 		"testing$", "berth/…test", "berth/ports/internal/law", "berth/e2e", "pgregory.net/rapid", "go.uber.org/goleak",
-		"github.com/stretchr/testify",
+		"github.com/stretchr/testify", "github.com/nats-io",
 	}
 	// Some libraries of ids name database/sql/driver for its interfaces, and no database comes with that.
 	sql := []string{
