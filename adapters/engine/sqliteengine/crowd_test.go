@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
 
 	"berth/adapters/engine/sqliteengine"
 	"berth/domain/fault"
+	"berth/domain/placement"
 	"berth/ports/engine"
 )
 
@@ -124,4 +126,40 @@ func runOut(dir string) error {
 		return err
 	}
 	return d.Close()
+}
+
+// A copy of which node.db does not know yet, and which can not be read as the node starts, keeps no other from being there. It
+// is told as one that there is, and Change says why nobody knows what it is, until it can be read.
+func TestUnreadableAtStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	for _, tenant := range []string{"a", "b"} {
+		present(t, d, tenant)
+	}
+	closes(t, d)
+	// As after a crash between a copy's name and what node.db says of it.
+	if err := executing("DELETE FROM tenants")(filepath.Join(dir, "node.db")); err != nil {
+		t.Fatal(err)
+	}
+	db, index := filepath.Join(dir, "tenants/a/engine.db"), filepath.Join(dir, "tenants/a/engine.db-wal")
+	if err := os.Mkdir(index, 0o700); err != nil { // SQLite can not write beside it
+		t.Fatal(err)
+	}
+	d = open(t, dir)
+	if all := kept(t, d); len(all) != 2 || !all[0].Copy.Present || all[0].Copy.Stamp != 0 || all[1].Copy.Stamp != 1 {
+		t.Fatalf("kept are %+v", all)
+	}
+	if _, err := d.Change(t.Context(), "a", func(*engine.Kept) error { return nil }); fault.SlugOf(err) != "engine_unavailable" {
+		t.Fatalf("it is %v", err)
+	}
+	if err := os.Remove(index); err != nil {
+		t.Fatal(err)
+	}
+	if k := told(t, d, "a"); k.Copy != (placement.Copy{Present: true, Stamp: 1}) {
+		t.Fatalf("kept is %+v", k)
+	}
+	if _, err := os.Stat(db); err != nil {
+		t.Fatal(err)
+	}
 }
