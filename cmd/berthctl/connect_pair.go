@@ -38,7 +38,7 @@ func (s streams) pair(ctx context.Context, f *connectFlags, d connectclient.Devi
 		return cli.Usage("--name is needed: a name by which people know the device")
 	}
 	if d.Kind != "phone" && d.Kind != "desktop" {
-		return cli.Usage("--kind is needed: phone or desktop")
+		return cli.Usage("--kind is needed: phone or desktop, and nothing else")
 	}
 	path, err := s.orEnvironment(f.device, "BERTH_DEVICE_FILE", "--device")
 	if err != nil {
