@@ -21,7 +21,6 @@ type connectFlags struct {
 	api, ca, device string
 	route           string
 	verbose         bool
-	timeout         time.Duration
 }
 
 const connectLong = `Be a device: pair, exchange messages and attachments with the other devices of a tenant, and revoke one as an owner may.
@@ -51,18 +50,25 @@ func (s streams) own(f *connectFlags, c *cobra.Command, work func(context.Contex
 			return err
 		}
 		defer p.client.Close()
-		ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
-		if f.timeout > 0 {
-			ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		}
+		ctx, cancel := within(cmd.Context(), cmd)
 		defer cancel()
 		return work(ctx, p, args)
 	}
 	return c
 }
 
-func (f *connectFlags) timed(c *cobra.Command) *cobra.Command {
-	c.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
+const flagTimeout = "timeout" // each command has its own, since their defaults differ
+
+// within is a context that ends with the time of a command, where that has one.
+func within(ctx context.Context, cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	if d, err := cmd.Flags().GetDuration(flagTimeout); err == nil && d > 0 {
+		return context.WithTimeout(ctx, d)
+	}
+	return context.WithCancel(ctx)
+}
+
+func timed(c *cobra.Command) *cobra.Command {
+	c.Flags().Duration(flagTimeout, time.Minute, "for all of it")
 	return c
 }
 

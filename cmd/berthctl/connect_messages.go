@@ -29,7 +29,7 @@ func newPublish(s streams, f *connectFlags) *cobra.Command {
 		return s.publish(ctx, p, f.route, id, args)
 	})
 	cmd.Flags().StringVar(&id, "id", "", "of the publish; drawn when empty")
-	return f.timed(f.routed(cmd))
+	return timed(f.routed(cmd))
 }
 
 const longestBody = 1 << 20
@@ -89,7 +89,7 @@ func newSubscribe(s streams, f *connectFlags) *cobra.Command {
 	})
 	cmd.Flags().Int64Var(&after, "after", 0, "the sequence after which to begin")
 	cmd.Flags().IntVar(&count, "count", 0, "end after so many messages; 0 for no end")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "for all of it; 0 for no end")
+	cmd.Flags().Duration(flagTimeout, 0, "for all of it; 0 for no end")
 	return f.routed(cmd)
 }
 
@@ -145,7 +145,7 @@ func (s streams) subscribe(ctx context.Context, p *paired, route string, after i
 }
 
 func newRevoke(s streams, f *connectFlags) *cobra.Command {
-	return f.timed(s.own(f, &cobra.Command{
+	return timed(s.own(f, &cobra.Command{
 		Use: "revoke PRINCIPAL", Short: "Revoke a device of the tenant, as an owner may; when it returns the device is out",
 		Args: one("a principal"),
 	}, func(ctx context.Context, p *paired, args []string) error {
