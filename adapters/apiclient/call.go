@@ -3,6 +3,7 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -124,7 +125,12 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if refusesCertificate(err) {
 		return fault.New(fault.Unauthenticated, "certificate_refused", "%s does not take the certificate that it was shown", c.base).Because(err)
 	}
-	return fault.New(fault.Unavailable, "server_unreachable", "%s does not answer", c.base).Because(err)
+	gone := fault.New(fault.Unavailable, "server_unreachable", "%s does not answer", c.base).Because(err)
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		gone.Detail = c.base + " shows a certificate that is not believed"
+		return gone.Curable("name the CA that signs its certificate")
+	}
+	return gone
 }
 
 // refusal reads a problem. What carries none came from something else than Berth, and its text is not repeated.

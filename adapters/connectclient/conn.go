@@ -153,7 +153,12 @@ type Goaway struct {
 }
 
 // Error makes it an error.
-func (g *Goaway) Error() string { return "the origin ended the connection: " + g.Reason }
+func (g *Goaway) Error() string {
+	if g.final() {
+		return "the origin ended the connection: the device is revoked; pair it anew"
+	}
+	return "the origin ended the connection: " + g.Reason
+}
 
 // final says whether the device is not to come back.
 func (g *Goaway) final() bool { return g.Reason == contract.GoawayRevoked }

@@ -154,10 +154,14 @@ func (d *Device) Save(path string) error {
 	return nil
 }
 
-// Load reads a device. Faults: Unavailable device_file_unusable; Invalid device_file_unsafe where others may read it,
+// Load reads a device. Faults: NotFound device_file_missing; Unavailable device_file_unusable; Invalid device_file_unsafe where others may read it,
 // device_file_malformed.
 func Load(path string) (*Device, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "device_file_missing", "there is no file %s", path).
+			Curable("name the file of a paired device, or pair one: berthctl connect pair")
+	}
 	if err != nil {
 		return nil, unusable(path, err)
 	}

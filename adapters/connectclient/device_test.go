@@ -92,6 +92,9 @@ func TestDeviceFile(t *testing.T) {
 	if _, err := connectclient.Load(path); fault.SlugOf(err) != "device_file_unsafe" {
 		t.Errorf("a file for others: %v", err)
 	}
+	if _, err := connectclient.Load(path + ".none"); fault.SlugOf(err) != "device_file_missing" {
+		t.Errorf("no file: %v", err)
+	}
 }
 
 // proves checks an assertion as the API does: its form, its claims, and the key that was paired.

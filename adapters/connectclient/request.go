@@ -2,7 +2,7 @@ package connectclient
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 
 	"berth/adapters/contract"
@@ -138,7 +138,8 @@ func (c *Client) unanswered(why error) error {
 	if c.failure == nil {
 		return fault.New(fault.Unavailable, "request_ended", "the request ended first").Because(why)
 	}
-	return fault.New(fault.Unavailable, "request_ended", "the request ended before there was a connection: %v", c.failure).Because(errors.Join(why, c.failure))
+	return fault.New(fault.Unavailable, "request_ended", "the request ended before there was a connection").
+		Because(fmt.Errorf("%w (%w)", c.failure, why))
 }
 
 // forget takes a request out. Its place among those that are answered in order stays.

@@ -80,7 +80,7 @@ func (s Settings) Check() error {
 		between("engine_idle", s.EngineIdle, time.Second, 24*time.Hour),
 		count("max_engines", s.MaxEngines, 100_000),
 		count("max_connections", s.MaxConnections, 10_000_000),
-		count("connections_per_principal", s.ConnectionsPerPrincipal, s.MaxConnections),
+		count("connections_per_principal", s.ConnectionsPerPrincipal, max(s.MaxConnections, 1)),
 		count("publish_rate", s.PublishRate, 1_000_000),
 		count("tenant_publish_rate", s.TenantPublishRate, 1_000_000),
 		between("drain_spread", s.DrainSpread, time.Second, 10*time.Minute))

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,7 +21,6 @@ type connectFlags struct {
 	api, ca, device string
 	route           string
 	verbose         bool
-	timeout         time.Duration
 }
 
 const connectLong = `Be a device: pair, exchange messages and attachments with the other devices of a tenant, and revoke one as an owner may.
@@ -37,7 +37,7 @@ func newConnect(s streams) *cobra.Command {
 	flags.StringVar(&f.api, "api", "", "API of the control plane, https://host:port; BERTH_URL when empty, or as the device was paired")
 	flags.StringVar(&f.ca, "ca", "", "who signs the certificates of API and origin, PEM; BERTH_CA_FILE when empty, or the system's")
 	flags.StringVar(&f.device, "device", "", "file of the device; BERTH_DEVICE_FILE when empty")
-	flags.BoolVar(&f.verbose, "verbose", false, "say on standard error what becomes of the connection")
+	flags.BoolVar(&f.verbose, "verbose", false, "say on standard error all that becomes of the connection, and not its troubles alone, each once")
 	parent.AddCommand(newPair(s, &f), newPublish(s, &f), newSubscribe(s, &f), newRevoke(s, &f), newAttach(s, &f), newFetch(s, &f), newStatus(s, &f))
 	return parent
 }
@@ -50,18 +50,25 @@ func (s streams) own(f *connectFlags, c *cobra.Command, work func(context.Contex
 			return err
 		}
 		defer p.client.Close()
-		ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
-		if f.timeout > 0 {
-			ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		}
+		ctx, cancel := within(cmd.Context(), cmd)
 		defer cancel()
 		return work(ctx, p, args)
 	}
 	return c
 }
 
-func (f *connectFlags) timed(c *cobra.Command) *cobra.Command {
-	c.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "for all of it")
+const flagTimeout = "timeout" // each command has its own, since their defaults differ
+
+// within is a context that ends with the time of a command, where that has one.
+func within(ctx context.Context, cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	if d, err := cmd.Flags().GetDuration(flagTimeout); err == nil && d > 0 {
+		return context.WithTimeout(ctx, d)
+	}
+	return context.WithCancel(ctx)
+}
+
+func timed(c *cobra.Command) *cobra.Command {
+	c.Flags().Duration(flagTimeout, time.Minute, "for all of it")
 	return c
 }
 
@@ -117,6 +124,9 @@ func (s streams) reach(f *connectFlags, last string) (*apiclient.Client, *x509.C
 	if err != nil {
 		return nil, nil, err
 	}
+	if !strings.HasPrefix(url, "https://") {
+		return nil, nil, cli.Usage("the API reads https://host:port, and not %s", url)
+	}
 	client, err := apiclient.New(apiclient.Options{Base: url, CA: roots})
 	return client, roots, err
 }
@@ -131,19 +141,23 @@ func (s streams) orEnvironment(value, name, flag string) (string, error) {
 	return value, nil
 }
 
-// tellOf says what becomes of the connection, where that is wanted.
+// tellOf says what becomes of the connection: all of it where that is wanted, else each trouble once, and its end. Nobody
+// is to wait in silence for what does not come. What is final is the command's own error.
 func (s streams) tellOf(f *connectFlags) func(connectclient.Event) {
-	if !f.verbose {
-		return nil
-	}
+	told := ""
 	return func(e connectclient.Event) {
 		switch {
 		case e.Connected:
-			fmt.Fprintln(s.err, "connected")
+			if f.verbose || told != "" {
+				fmt.Fprintln(s.err, "connected")
+			}
+			told = ""
 		case e.Retry > 0:
-			fmt.Fprintf(s.err, "%v; again in %s\n", e.Err, e.Retry.Round(time.Millisecond))
-		default:
-			fmt.Fprintln(s.err, e.Err)
+			text := cli.Explain(e.Err)
+			if f.verbose || text != told {
+				fmt.Fprintf(s.err, "%s; again in %s\n", text, e.Retry.Round(time.Millisecond))
+			}
+			told = text
 		}
 	}
 }

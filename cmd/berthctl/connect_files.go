@@ -17,7 +17,7 @@ import (
 )
 
 func newAttach(s streams, f *connectFlags) *cobra.Command {
-	return f.timed(s.own(f, &cobra.Command{
+	return timed(s.own(f, &cobra.Command{
 		Use: "attach FILE", Short: "Upload a file as an attachment, and print its address, the SHA-256 of its content",
 		Args: one("a file"),
 	}, func(ctx context.Context, p *paired, args []string) error {
@@ -58,7 +58,7 @@ func newFetch(s streams, f *connectFlags) *cobra.Command {
 		})
 	})
 	cmd.Flags().StringVar(&out, "out", "-", "file to write, which is there whole or not at all; - for standard output")
-	return f.timed(cmd)
+	return timed(cmd)
 }
 
 // intoFile writes a file whole or not at all.

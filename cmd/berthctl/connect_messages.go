@@ -29,7 +29,7 @@ func newPublish(s streams, f *connectFlags) *cobra.Command {
 		return s.publish(ctx, p, f.route, id, args)
 	})
 	cmd.Flags().StringVar(&id, "id", "", "of the publish; drawn when empty")
-	return f.timed(f.routed(cmd))
+	return timed(f.routed(cmd))
 }
 
 const longestBody = 1 << 20
@@ -64,9 +64,9 @@ func (s streams) publish(ctx context.Context, p *paired, route, id string, args 
 	}
 	lines := bufio.NewScanner(s.in)
 	lines.Buffer(nil, longestBody)
-	for lines.Scan() {
+	for n := 1; lines.Scan(); n++ {
 		if !jsontext.Value(lines.Bytes()).IsValid() {
-			return cli.Usage("a line of standard input is no JSON value")
+			return cli.Usage("line %d of standard input is no JSON value; the lines before it are published", n)
 		}
 		if err := send("", lines.Text()); err != nil {
 			return err
@@ -81,14 +81,15 @@ func newSubscribe(s streams, f *connectFlags) *cobra.Command {
 	cmd := s.own(f, &cobra.Command{
 		Use: "subscribe", Short: "Print the messages of a route, one line of JSON each",
 		Long: "Print the messages of a route, those that there are and those that come, one line of JSON each, until --count of them,\n" +
-			"until --timeout, or until it is stopped. Where --count are not there in time the exit code is 3.",
+			"until --timeout, or until it is stopped. A connection that is lost is made anew, and goes on after the last message. Where\n" +
+			"--count are not there in time, or no connection is, the exit code is 3.",
 		Args: cli.None,
 	}, func(ctx context.Context, p *paired, _ []string) error {
 		return s.subscribe(ctx, p, f.route, after, count)
 	})
 	cmd.Flags().Int64Var(&after, "after", 0, "the sequence after which to begin")
 	cmd.Flags().IntVar(&count, "count", 0, "end after so many messages; 0 for no end")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "for all of it; 0 for no end")
+	cmd.Flags().Duration(flagTimeout, 0, "for all of it; 0 for no end")
 	return f.routed(cmd)
 }
 
@@ -111,7 +112,7 @@ func (s streams) subscribe(ctx context.Context, p *paired, route string, after i
 	seen := 0
 	c := connectclient.Dial(ctx, p.options)
 	defer func() { _ = c.Close() }()
-	_, _, err = c.Subscribe(ctx, handle, after, func(m connectclient.Message) {
+	_, _, missed := c.Subscribe(ctx, handle, after, func(m connectclient.Message) {
 		if count > 0 && seen == count {
 			return
 		}
@@ -124,7 +125,7 @@ func (s streams) subscribe(ctx context.Context, p *paired, route string, after i
 			}
 		}
 	})
-	if err == nil {
+	if missed == nil {
 		select {
 		case err = <-done:
 			return err
@@ -133,17 +134,18 @@ func (s streams) subscribe(ctx context.Context, p *paired, route string, after i
 		case <-ctx.Done():
 		}
 	}
+	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
-	case ctx.Err() == nil:
-		return err
-	case count > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case missed != nil && (late || ctx.Err() == nil):
+		return missed
+	case count > 0 && late:
 		return undone{fault.New(fault.Unavailable, "messages_missing", "%d messages did not come in time", count)}
 	}
 	return nil
 }
 
 func newRevoke(s streams, f *connectFlags) *cobra.Command {
-	return f.timed(s.own(f, &cobra.Command{
+	return timed(s.own(f, &cobra.Command{
 		Use: "revoke PRINCIPAL", Short: "Revoke a device of the tenant, as an owner may; when it returns the device is out",
 		Args: one("a principal"),
 	}, func(ctx context.Context, p *paired, args []string) error {

@@ -23,14 +23,14 @@ func newPair(s streams, f *connectFlags) *cobra.Command {
 			"are kept in the file that --device names, and are shown nowhere.",
 		Args: upToOne("a pairing code"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+			ctx, cancel := within(cmd.Context(), cmd)
 			defer cancel()
 			return s.pair(ctx, f, connectclient.Device{Name: name, Kind: kind}, args)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "a name by which people know the device")
 	cmd.Flags().StringVar(&kind, "kind", "", "phone or desktop")
-	return f.timed(cmd)
+	return timed(cmd)
 }
 
 func (s streams) pair(ctx context.Context, f *connectFlags, d connectclient.Device, args []string) error {
@@ -38,7 +38,7 @@ func (s streams) pair(ctx context.Context, f *connectFlags, d connectclient.Devi
 		return cli.Usage("--name is needed: a name by which people know the device")
 	}
 	if d.Kind != "phone" && d.Kind != "desktop" {
-		return cli.Usage("--kind is needed: phone or desktop")
+		return cli.Usage("--kind is needed: phone or desktop, and nothing else")
 	}
 	path, err := s.orEnvironment(f.device, "BERTH_DEVICE_FILE", "--device")
 	if err != nil {
@@ -84,7 +84,7 @@ func (s streams) argument(args []string, what string) (string, error) {
 }
 
 func newStatus(s streams, f *connectFlags) *cobra.Command {
-	return f.timed(s.own(f, &cobra.Command{
+	return timed(s.own(f, &cobra.Command{
 		Use: "status", Short: "Say whether and where the device can connect", Args: cli.None,
 	}, func(ctx context.Context, p *paired, _ []string) error {
 		token, err := p.tokens.Token(ctx)

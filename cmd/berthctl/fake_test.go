@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,7 +52,22 @@ func besides(env *testscript.Env) error {
 	f.url = s.URL
 	env.Setenv("FAKE_URL", s.URL)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	return os.WriteFile(env.WorkDir+"/ca.pem", ca, 0o600)
+	other, err := strangerCA()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(env.WorkDir+"/ca.pem", ca, 0o600), os.WriteFile(env.WorkDir+"/other.pem", other, 0o600))
+}
+
+// strangerCA is a CA that signed nothing.
+func strangerCA() ([]byte, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	raw, err := x509.CreateCertificate(rand.Reader, of, of, public, private)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), err
 }
 
 func (f *fake) connectURL() string {

@@ -35,6 +35,7 @@ func TestExit(t *testing.T) {
 		{fmt.Errorf("in: %w", cli.Usage("no")), 2, "prog: in: no\n"},
 		{settings.Problems{{Key: "k", Detail: "is missing"}}, 2, "prog: one thing is wrong with the configuration:\n  k: is missing\n"},
 		{fmt.Errorf("start: %w", refused), 7, "prog: start: it is so: why; do that\n"},
+		{fault.New(fault.Unavailable, "y", "no").Because(fmt.Errorf("%w (late)", refused)), 7, "prog: no: it is so: why; do that (late)\n"},
 	} {
 		var out bytes.Buffer
 		if code := cli.Exit(&out, "prog", c.err, func(error) int { return 7 }); code != c.code || out.String() != c.says {

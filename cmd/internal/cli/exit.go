@@ -43,7 +43,7 @@ func Exit(w io.Writer, program string, err error, code func(error) int) int {
 	if err == nil {
 		return Fine
 	}
-	fmt.Fprintln(w, program+": "+explain(err))
+	fmt.Fprintln(w, program+": "+Explain(err))
 	var usage UsageError
 	var problems settings.Problems
 	if errors.As(err, &usage) || errors.As(err, &problems) {
@@ -52,15 +52,15 @@ func Exit(w io.Writer, program string, err error, code func(error) int) int {
 	return code(err)
 }
 
-// explain is a refusal as a person reads it: what, and its cure.
-func explain(err error) string {
+// Explain is a refusal as a person reads it: what, why, and its cure.
+func Explain(err error) string {
 	f, ok := fault.As(err)
 	if !ok {
 		return err.Error()
 	}
 	out := f.Detail
 	if f.Err != nil {
-		out += ": " + f.Err.Error()
+		out += ": " + Explain(f.Err)
 	}
 	if f.Cure != "" {
 		out += "; " + f.Cure

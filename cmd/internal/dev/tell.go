@@ -115,6 +115,6 @@ func (r *running) walk(s *seeds) []string {
 		curl + " $B/api/v1/audit/verify",
 		"",
 		"# be a desktop or a phone: the README has the lines",
-		"berthctl connect --help",
+		"bin/berthctl connect --help",
 	}
 }

@@ -31,6 +31,9 @@ const (
 func (c Config) judgeDevices(f *settings.Findings) {
 	f.Between("connections_per_address", c.ConnectionsPerAddress, 1, 10_000_000)
 	f.Between("accept_rate", c.AcceptRate, 1, 100_000)
-	f.Between("max_attachment_bytes", c.MaxAttachmentBytes, 1, min(max(c.TenantQuotaBytes, 1), mostQuota))
+	f.Between("max_attachment_bytes", c.MaxAttachmentBytes, 1, mostQuota)
+	if c.MaxAttachmentBytes > c.TenantQuotaBytes {
+		f.Add("max_attachment_bytes", "is more than a tenant may take by tenant_quota_bytes", "lower it, or raise tenant_quota_bytes")
+	}
 	f.Between("tenant_quota_bytes", c.TenantQuotaBytes, leastQuota, mostQuota)
 }
