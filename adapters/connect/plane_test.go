@@ -27,7 +27,7 @@ type plane struct {
 	entered  func(relay.Line) // is told of a session before Enter returns
 	waiting  int              // publishes
 	filing   error
-	denying  error // of transfers that have begun
+	denying  error                         // of transfers that have begun
 	where    []func() (relay.Where, error) // answers of Locate and Relocate, in order; then here
 	believed []*int64
 	tenants  map[string]*tenantData
