@@ -39,6 +39,7 @@ type exchange struct {
 	ctx    context.Context //nolint:containedctx // of the request, until the transfer is cut
 	digest [32]byte
 	files  Files
+	x      *transfer
 }
 
 // attachments answers GET, HEAD and PUT of an attachment by the digest of its content, and the question of a page in a
@@ -70,7 +71,7 @@ func (h *Handler) attachments(w http.ResponseWriter, r *http.Request, path strin
 	defer x.end()
 	r = r.WithContext(ctx)
 	r.Body = x.upload(ctx, r)
-	e := &exchange{h: h, w: &download{w, x, ctx}, r: r, ctx: ctx, digest: digest}
+	e := &exchange{h: h, w: &download{w, x, ctx}, r: r, ctx: ctx, digest: digest, x: x}
 	if err := e.serve(device); err != nil {
 		h.refuse(w, r, err)
 	}
@@ -94,6 +95,7 @@ func (e *exchange) serve(d relay.Device) (err error) {
 		return err
 	}
 	defer e.files.Close()
+	go e.x.attend(e.ctx, e.files)
 	if e.r.Method == http.MethodPut {
 		return e.put()
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"berth/adapters/contract"
+
+	"berth/domain/fault"
 )
 
 func digestOf(content string) string {
@@ -233,6 +235,29 @@ func TestSlowUploadsAreGivenUp(t *testing.T) {
 		t.Errorf("answered %s %v", answer, err)
 	}
 	eventually(t, "the transfer is over", func() bool { return s.handler.Counts().Transfers == 0 })
+}
+
+// A transfer whose device may not go on is cut at once, whether it is one that sends nothing or one that reads nothing (A5).
+func TestDeniedTransfersAreCut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, limits())
+	content := strings.Repeat("x", 64<<20)
+	s.tenant("acme").files[sha256.Sum256([]byte(content))] = []byte(content)
+	for _, request := range []string{
+		"PUT %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer acme.alice\r\nContent-Length: 1000\r\n\r\n",
+		"GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer acme.alice\r\n\r\n",
+	} {
+		path := attachment(digestOf("x"))
+		if request[0] == 'G' {
+			path = attachment(digestOf(content))
+		}
+		fmt.Fprintf(s.dial(), request, path)
+	}
+	eventually(t, "both have begun", func() bool { return s.handler.Counts().Transfers == 2 })
+	s.mu.Lock()
+	s.denying = fault.New(fault.Forbidden, "principal_revoked", "the device is revoked")
+	s.mu.Unlock()
+	eventually(t, "both are cut", func() bool { return s.handler.Counts().Transfers == 0 })
 }
 
 // So many transfers at a time are served, of one device and of all; those beyond are told to wait. A stop cuts what does

@@ -66,6 +66,8 @@ type Files interface {
 	Uploaded(ctx context.Context, digest [32]byte) (int64, error)
 	// Upload takes a part, as engine.Attachments has it.
 	Upload(ctx context.Context, u relay.Upload, from io.Reader) (whole bool, err error)
+	// Permitted says why the device may not go on, if so: a transfer that stands still asks for nothing by itself.
+	Permitted() error
 	// Close lets go of the tenant.
 	Close()
 }

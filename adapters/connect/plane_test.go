@@ -27,6 +27,7 @@ type plane struct {
 	entered  func(relay.Line) // is told of a session before Enter returns
 	waiting  int              // publishes
 	filing   error
+	denying  error // of transfers that have begun
 	where    []func() (relay.Where, error) // answers of Locate and Relocate, in order; then here
 	believed []*int64
 	tenants  map[string]*tenantData
@@ -366,6 +367,12 @@ func (f *files) Upload(_ context.Context, u relay.Upload, from io.Reader) (bool,
 	}
 	t.files[u.Digest] = have
 	return true, nil
+}
+
+func (f *files) Permitted() error {
+	f.plane.mu.Lock()
+	defer f.plane.mu.Unlock()
+	return f.plane.denying
 }
 
 func (f *files) Close() {}

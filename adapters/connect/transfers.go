@@ -70,9 +70,34 @@ func (t *transfers) cut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for x := range t.running {
-		x.cancel()
-		_ = x.rc.SetReadDeadline(time.Now()) // what has no deadline has no connection
-		_ = x.rc.SetWriteDeadline(time.Now())
+		x.cut()
+	}
+}
+
+func (x *transfer) cut() {
+	x.cancel()
+	_ = x.rc.SetReadDeadline(time.Now()) // what has no deadline has no connection
+	_ = x.rc.SetWriteDeadline(time.Now())
+}
+
+// attendEvery is how long a transfer that stands still outlives what permitted it.
+const attendEvery = 50 * time.Millisecond
+
+// attend cuts a transfer where its device may not go on (A5): one that neither sends nor reads is asked by nobody else. It
+// returns with the transfer's end.
+func (x *transfer) attend(ctx context.Context, f Files) {
+	look := time.NewTicker(attendEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			if f.Permitted() != nil {
+				x.cut()
+				return
+			}
+		}
 	}
 }
 

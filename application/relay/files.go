@@ -50,6 +50,9 @@ func (r *rooms) files(ctx context.Context, d Device) (*Files, error) {
 	return f, nil
 }
 
+// Permitted says why the device may not go on with what it began, if so. Faults: those of Enter.
+func (f *Files) Permitted() error { return f.reads() }
+
 func (f *Files) reads() error { return f.may(reading()).err }
 
 // may says whether the device may use its tenant, by a token that counts still: a transfer may take longer than that does.

@@ -173,7 +173,7 @@ func (s *Session) prepare(p Publish) (engine.Write, *route, error) {
 	}
 	at := n.state.handle(s.device, writing(), digest)
 	if at.err != nil {
-		return engine.Write{}, nil, at.err
+		return engine.Write{}, nil, s.denied(at.err)
 	}
 	r, err := s.hub.routeOf(n.rooms.ctx, at.route)
 	if err != nil {
@@ -186,6 +186,17 @@ func (s *Session) prepare(p Publish) (engine.Write, *route, error) {
 	return engine.Write{
 		Generation: at.generation, Route: at.route, Principal: s.device.Principal, ID: p.ID, At: at.now.Wall, Body: p.Body,
 	}, r, nil
+}
+
+// denied is what a device is told of a frame that the gate refuses. Where the session is not to be any more, though nobody has
+// ended it yet, this ends it: a refusal of the frame alone would have a device give up what it can do once it is back.
+func (s *Session) denied(err error) error {
+	n := s.hub.node
+	if why := n.state.device(s.device, reading()).err; why != nil {
+		s.finish(n.cutOf(s.device.Tenant, why))
+		return errEnded().Because(why)
+	}
+	return n.later(err)
 }
 
 // appended is what becomes of a message once its commit is known. Nobody is told of it, neither who published it nor who
@@ -227,7 +238,7 @@ func (s *Session) subscribe(ctx context.Context, handle string, after int64) (Su
 	}
 	at := s.hub.node.state.handle(s.device, reading(), digest)
 	if at.err != nil {
-		return Subscribed{}, at.err
+		return Subscribed{}, s.denied(at.err)
 	}
 	r, err := s.hub.routeOf(ctx, at.route)
 	if err != nil {

@@ -402,3 +402,65 @@ func TestNothingIsTakenAfterTheBound(t *testing.T) {
 		}
 	})
 }
+
+// meddler is a phone on whose end others publish, as they may at that moment.
+type meddler struct {
+	*phone
+	meddle func()
+}
+
+func (m meddler) End(e relay.End) {
+	m.meddle()
+	m.phone.End(e)
+}
+
+// A message that is published while the sessions of a tenant are being ended is answered by that end, and not by a refusal of
+// its own, for which a device would give it up.
+func TestPublishesWhileItEnds(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		all := []*phone{r.connected(authorization.Owner), r.connected(authorization.Member), r.connected(authorization.Member)}
+		var answers []error
+		var begun atomic.Bool
+		meddle := func() {
+			if begun.Swap(true) { // by what it does itself
+				return
+			}
+			for i, p := range all {
+				_, err := p.publishes("main", fmt.Sprint("late", i), "1")
+				answers = append(answers, err)
+			}
+		}
+		for _, p := range all {
+			p.session.Leave()
+			s, err := r.node.Enter(r.t.Context(), p.device, meddler{p, meddle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.session = s
+		}
+		r.control.Suspend("t0")
+		pass(time.Second)
+		for i, p := range all {
+			if slug := fault.SlugOf(answers[i]); slug != "session_ended" || p.end() != string(relay.Suspended) {
+				t.Errorf("device %d is answered %q and ends by %q", i, slug, p.end())
+			}
+		}
+	})
+}
+
+// While a node may not write for a moment, and what it knows is young enough to be read, a publish is refused for now.
+func TestPublishesWithoutALease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(r *rig) {
+		r.up()
+		p := r.connected(authorization.Owner)
+		r.cut()
+		pass(20 * time.Second)
+		_, err := p.publishes("main", "one", "1")
+		if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable || f.RetryAfter == 0 || p.end() != "" {
+			t.Fatalf("the publish is answered %v, %+v, and the session ended by %q", err, f, p.end())
+		}
+	})
+}

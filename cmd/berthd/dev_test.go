@@ -345,7 +345,7 @@ func TestDevWalkthrough(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, script, out)
 	}
-	for _, part := range []string{`"nodes":[`, `"state":"done"`, `"status":"active","name":"phone"`, `{"revision":3,`, `"whole":true`} {
+	for _, part := range []string{`"nodes":[`, `"state":"done"`, `"status":"active","name":"phone"`, `{"revision":3,`, `"whole":true`, "berthctl connect [command]"} {
 		if !strings.Contains(string(out), part) {
 			t.Errorf("the lines do not show %s:\n%s", part, out)
 		}

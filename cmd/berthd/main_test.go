@@ -38,7 +38,7 @@ func buildSiblings(tb testing.TB) (dir string) {
 			return
 		}
 		out, err := exec.Command("go", "build", "-o", siblings.dir+string(filepath.Separator),
-			"berth/cmd/berth-ingress", "berth/cmd/berth-relay").CombinedOutput()
+			"berth/cmd/berth-ingress", "berth/cmd/berth-relay", "berth/cmd/berthctl").CombinedOutput()
 		if err != nil {
 			siblings.err = fmt.Errorf("%w\n%s", err, out)
 		}

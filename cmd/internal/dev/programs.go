@@ -12,7 +12,7 @@ import (
 // one is.
 const binVariable = "BERTH_DEV_BIN"
 
-// programs finds what runs beside the control plane, by name.
+// programs finds what runs beside the control plane, by name, and berthctl where that is there too.
 func programs(environ []string) (map[string]string, error) {
 	dir, err := binDir(environ)
 	if err != nil {
@@ -22,16 +22,24 @@ func programs(environ []string) (map[string]string, error) {
 	var missing []string
 	for _, name := range []string{"berth-ingress", "berth-relay"} {
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		if !executable(path) {
 			missing = append(missing, name)
 		}
 		found[name] = path
+	}
+	if terminal := filepath.Join(dir, "berthctl"); executable(terminal) {
+		found["berthctl"] = terminal
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("berthd dev also runs %s, and %s has no such program; make build puts them there, or %s names their directory",
 			strings.Join(missing, " and "), dir, binVariable)
 	}
 	return found, nil
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
 func binDir(environ []string) (string, error) {

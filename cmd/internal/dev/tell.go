@@ -93,7 +93,7 @@ func (r *running) walk(s *seeds) []string {
 	}
 	phone := base64.RawURLEncoding.EncodeToString(public)
 	curl := "curl -K " + shorter(r.path("curl"))
-	return []string{
+	lines := []string{
 		"B=" + r.url() + "  T=$B/api/v1/tenants/" + tenant,
 		curl + " $B/api/v1/nodes                   # the two nodes",
 		curl + " $T                                # the tenant: where it is, and its revision",
@@ -113,8 +113,9 @@ func (r *running) walk(s *seeds) []string {
 		"# every change is in the audit log, whose chain is whole",
 		curl + ` "$B/api/v1/audit?subject=tenant/` + tenant + `"`,
 		curl + " $B/api/v1/audit/verify",
-		"",
-		"# be a desktop or a phone: the README has the lines",
-		"bin/berthctl connect --help",
 	}
+	if berthctl := r.programs["berthctl"]; berthctl != "" {
+		lines = append(lines, "", "# be a desktop or a phone: the README has the lines", shorter(berthctl)+" connect --help")
+	}
+	return lines
 }
