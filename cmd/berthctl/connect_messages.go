@@ -134,6 +134,12 @@ func (s streams) subscribe(ctx context.Context, p *paired, route string, after i
 		case <-ctx.Done():
 		}
 	}
+	return ending(ctx, missed, count)
+}
+
+// ending is what becomes of a subscribe that came to no end of its own. One that was stopped is well, and so is one whose time
+// was over, unless messages that were counted did not come; missed says why there was no subscription.
+func ending(ctx context.Context, missed error, count int) error {
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
 	case missed != nil && (late || ctx.Err() == nil):
