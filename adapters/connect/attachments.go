@@ -87,6 +87,13 @@ func allowPages(h http.Header) {
 }
 
 func (e *exchange) serve(d relay.Device) (err error) {
+	var part relay.Upload
+	put := e.r.Method == http.MethodPut
+	if put { // what is wrong with the request is no peer's to say
+		if part, err = e.part(); err != nil {
+			return err
+		}
+	}
 	here, err := e.h.settle(e.w, e.r, d)
 	if err != nil || !here {
 		return err
@@ -96,8 +103,8 @@ func (e *exchange) serve(d relay.Device) (err error) {
 	}
 	defer e.files.Close()
 	go e.x.attend(e.ctx, e.files)
-	if e.r.Method == http.MethodPut {
-		return e.put()
+	if put {
+		return e.put(part)
 	}
 	return e.get()
 }
@@ -132,11 +139,7 @@ func (e *exchange) offset(n int64) {
 }
 
 // put takes an attachment, or a part of it.
-func (e *exchange) put() error {
-	part, err := e.part()
-	if err != nil {
-		return err
-	}
+func (e *exchange) put(part relay.Upload) error {
 	switch _, err := e.files.Stat(e.ctx, e.digest); {
 	case err == nil:
 		e.w.WriteHeader(http.StatusOK) // what is there is not read again

@@ -86,12 +86,21 @@ func (h *Handler) settle(w http.ResponseWriter, r *http.Request, d relay.Device)
 			return false, nil
 		}
 		h.o.Log.Debug("a peer did not take a request", "tenant", d.Tenant, "peer", where.To.Node, "error", refused)
+		if blameless(refused) {
+			return false, refused
+		}
 		where, err = h.plane.Relocate(r.Context(), where.To)
 	}
 	if err == nil {
 		err = fault.New(fault.Unavailable, "route_refused", "no node takes the tenant's requests just now").After(time.Second)
 	}
 	return false, err
+}
+
+// blameless says whether a request was not passed on for what it is itself, or because it ended: nothing that the route is to be
+// held against, by which other devices of the tenant come.
+func blameless(refused error) bool {
+	return fault.KindOf(refused) == fault.Invalid || fault.SlugOf(refused) == "request_ended"
 }
 
 func (h *Handler) identify(r *http.Request, offers []string) (relay.Device, error) {

@@ -249,6 +249,42 @@ func TestForwarding(t *testing.T) {
 	}
 }
 
+// What is wrong with a request itself is said without a peer, or as the peer's forwarder says it; nobody holds it against the
+// route, which other devices use.
+func TestForwardingBlamesNoRoute(t *testing.T) {
+	t.Parallel()
+	var asked int
+	var refusal error
+	s := newSiteWith(t, limits(), peers(func(http.ResponseWriter, *http.Request, authority.Route) error {
+		asked++
+		return refusal
+	}))
+	put := "PUT " + attachment(digestOf("x")) + " HTTP/1.1\r\nHost: x\r\n" + alice + "\r\n"
+	for name, c := range map[string]struct {
+		request string
+		refusal error
+		status  int
+		asked   int
+	}{
+		"too large":     {put + "Content-Length: 9223372036854775807\r\n\r\n", nil, 413, 0},
+		"encoded":       {put + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", nil, 415, 0},
+		"another range": {put + "Content-Range: bytes 0-0/9\r\nContent-Length: 2\r\n\r\nxx", nil, 400, 0},
+		"refused":       {put + "Content-Length: 1\r\n\r\nx", fault.New(fault.Invalid, "body_too_large", "it is too large"), 422, 1},
+		"ended":         {put + "Content-Length: 1\r\n\r\nx", fault.New(fault.Unavailable, "request_ended", "it ended"), 503, 1},
+	} {
+		asked, refusal = 0, c.refusal
+		s.mu.Lock()
+		s.where = []func() (relay.Where, error){there("n2"), func() (relay.Where, error) {
+			t.Errorf("%s: the route is taken for a bad one", name)
+			return relay.Where{}, fault.New(fault.Unavailable, "route_refused", "it was refused just now")
+		}}
+		s.mu.Unlock()
+		if _, r := s.attempt(c.request); r.StatusCode != c.status || asked != c.asked {
+			t.Errorf("%s: answered %s, asked %d times", name, r.Status, asked)
+		}
+	}
+}
+
 // A request that a peer forwarded is served here or refused, never passed on again; the generation that the peer believes
 // is the node's to judge. A device can not claim to be a peer.
 func TestForwardedRequestsGoNoFurther(t *testing.T) {
