@@ -19,6 +19,7 @@ func TestDevices(t *testing.T) {
 		for region, scenario := range map[string]func(*testing.T, *world){
 			"exchanged": exchanged, "suspended": suspended, "cut": cutOff, "expired": expired, "peer": peerRevoked, "slow": slowReaders,
 			"killed": killed, "twins": twoProcesses, "empty": movesEmpty, "data": movesData, "hostile": hostileTokens,
+			"frozen": frozen, "flickers": flickers, "commutes": commutes,
 		} {
 			t.Run(region, func(t *testing.T) {
 				t.Parallel()
