@@ -91,9 +91,10 @@ type sending struct {
 	stall   time.Duration
 	left    int64
 
-	mu    sync.Mutex
-	began bool
-	ended bool
+	mu      sync.Mutex
+	began   bool
+	reading bool
+	ended   bool
 }
 
 func newSending(w http.ResponseWriter, r *http.Request, l Limits) *sending {
@@ -106,6 +107,9 @@ func (s *sending) Read(b []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := s.r.Body.Read(b)
+	s.mu.Lock()
+	s.reading = false
+	s.mu.Unlock()
 	if s.left -= int64(n); s.left < 0 {
 		return 0, errBodyTooLarge
 	}
@@ -118,7 +122,7 @@ func (s *sending) begin() bool {
 	if s.ended {
 		return false
 	}
-	s.began = true
+	s.began, s.reading = true, true
 	_ = s.control.SetReadDeadline(time.Now().Add(s.stall)) // a dead connection says so below
 	return true
 }
@@ -126,11 +130,14 @@ func (s *sending) begin() bool {
 // Close leaves the device's body to its server.
 func (s *sending) Close() error { return nil }
 
-// end has nothing be read any more, and says whether anything was.
+// end has nothing be read any more, and says whether anything was. What is being read is broken off: the answer waits for it, and
+// a device that was refused in the middle may send nothing more.
 func (s *sending) end() (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	if s.ended = true; s.reading {
+		_ = s.control.SetReadDeadline(time.Unix(1, 0)) // a dead connection says so by itself
+	}
 	return s.began
 }
 

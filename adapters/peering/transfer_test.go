@@ -2,6 +2,7 @@ package peering_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -137,6 +138,27 @@ func TestLateRefusalIsAnswered(t *testing.T) {
 	a := n.put(t, strings.NewReader(strings.Repeat("x", 1000)), 1000)
 	if err := n.ended(t, 0); err != nil || a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "not_holder") || a.header.Get("Retry-After") == "" {
 		t.Fatalf("answered %+v, and ended with %v", a, err)
+	}
+}
+
+// An owner's refusal in the middle of a body, such as of a device that was just revoked, reaches a device that sends nothing
+// more just then: it does not wait for the rest.
+func TestRefusalReachesAStalledDevice(t *testing.T) {
+	t.Parallel()
+	n, _ := between(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, 10))
+		problem(w, fault.New(fault.Forbidden, "principal_revoked", "x"))
+	})
+	body, device := io.Pipe()
+	defer device.Close()
+	go func() { _, _ = device.Write(make([]byte, 10)) }() // and then nothing
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r := must(http.NewRequestWithContext(ctx, http.MethodPut, n.front.URL+attachment, body))
+	r.ContentLength = 1000
+	a := n.do(t, r)
+	if a.status != http.StatusForbidden || !strings.Contains(a.body, "principal_revoked") {
+		t.Fatalf("answered %+v", a)
 	}
 }
 
