@@ -168,6 +168,9 @@ func (e *exchange) uploadFailed(err error) error {
 	if _, known := fault.As(err); known {
 		return err
 	}
+	if why := e.files.Permitted(); why != nil { // it was cut for that
+		return why
+	}
 	bad := func(status int, slug, detail string) error {
 		return withStatus(status, fault.New(fault.Invalid, slug, "%s", detail).Curable("go on from %s", contract.UploadOffset))
 	}

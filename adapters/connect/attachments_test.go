@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -243,6 +244,7 @@ func TestDeniedTransfersAreCut(t *testing.T) {
 	s := newSite(t, limits())
 	content := strings.Repeat("x", 64<<20)
 	s.tenant("acme").files[sha256.Sum256([]byte(content))] = []byte(content)
+	var phones []net.Conn
 	for _, request := range []string{
 		"PUT %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer acme.alice\r\nContent-Length: 1000\r\n\r\n",
 		"GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer acme.alice\r\n\r\n",
@@ -251,13 +253,18 @@ func TestDeniedTransfersAreCut(t *testing.T) {
 		if request[0] == 'G' {
 			path = attachment(digestOf(content))
 		}
-		fmt.Fprintf(s.dial(), request, path)
+		phones = append(phones, s.dial())
+		fmt.Fprintf(phones[len(phones)-1], request, path)
 	}
 	eventually(t, "both have begun", func() bool { return s.handler.Counts().Transfers == 2 })
 	s.mu.Lock()
 	s.denying = fault.New(fault.Forbidden, "principal_revoked", "the device is revoked")
 	s.mu.Unlock()
 	eventually(t, "both are cut", func() bool { return s.handler.Counts().Transfers == 0 })
+	_ = phones[0].SetReadDeadline(time.Now().Add(patience))
+	if answer, err := io.ReadAll(phones[0]); err != nil || !bytes.Contains(answer, []byte("principal_revoked")) {
+		t.Errorf("the one that sends nothing is answered %s %v", answer, err)
+	}
 }
 
 // So many transfers at a time are served, of one device and of all; those beyond are told to wait. A stop cuts what does

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"berth/e2e/harness"
 )
@@ -65,7 +64,7 @@ func frozen(t *testing.T, w *world) {
 	watch := harness.NewWatch(t, tenant, nodes...)
 	for _, node := range []*harness.Relay{holder, others[0]} {
 		node.Pause()
-		time.Sleep(harness.Counted + time.Second) // that it stands still for so long is the point
+		within(t, patience, "its lease is over", func() bool { return w.Node(node.ID).Lease.State == "lapsed" })
 		node.Unpause()
 		c.goOn()
 	}
