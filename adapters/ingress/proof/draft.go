@@ -62,4 +62,4 @@ func poll(node string) string { return "/internal/v1/nodes/" + node + "/authoriz
 
 const pollBody = `{"tenants":[],"wait":0}`
 
-const waitingPoll = `{"tenants":[],"wait":3}`
+const waitingPoll = `{"tenants":[],"wait":8}`

@@ -108,7 +108,7 @@ func (p *Proxy) forward(w io.Writer, r request, from *peer) error {
 	if err != nil {
 		return refusal{503, "upstream_unavailable"}
 	}
-	const patience = 5 * time.Second // longer than a poll waits
+	const patience = 12 * time.Second // longer than a poll waits
 	_ = u.conn.SetDeadline(time.Now().Add(patience))
 	if _, err := u.conn.Write(p.head(r, value)); err != nil {
 		_ = u.conn.Close()
