@@ -97,7 +97,7 @@ func TestAClientThatGoesAway(t *testing.T) {
 		return fmt.Sprintf("%d %s", last.Status, last.Slug())
 	})
 	if counts["201 "] != 24 {
-		t.Fatalf("who came back learned %v", counts)
+		t.Fatalf("who came back learned %v; berthd said:\n%s", counts, w.Output())
 	}
 	var list contract.Tenants
 	w.Operator("GET", "/api/v1/tenants?limit=500", nil, 200, &list)

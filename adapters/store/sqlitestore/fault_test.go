@@ -226,3 +226,32 @@ func TestDeciderThatExits(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A request that ends in the very moment in which its transaction begins leaves none open: whoever comes next writes and reads.
+func TestEndsWhileItBegins(t *testing.T) {
+	t.Parallel()
+	s := open(t, file(t))
+	nothing := func(context.Context, *store.Roles) error { return nil }
+	for i := range 4000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for range i % 200 {
+				runtime.Gosched()
+			}
+			cancel()
+		}()
+		run := s.Atomically
+		if i%2 == 1 {
+			run = s.View
+		}
+		if err := run(ctx, nothing); err != nil && fault.SlugOf(err) != "request_ended" {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		<-ended
+	}
+	if err := errors.Join(s.Atomically(t.Context(), nothing), s.View(t.Context(), nothing)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -48,10 +48,10 @@ func within(ctx context.Context, p *store.Pool[*session], begin string, fn func(
 	}
 	defer p.Give(s)
 	defer s.rollback()
+	s.open = true // from here on: where the context ends meanwhile, the driver says so, though it may have begun
 	if err := s.control(ctx, begin); err != nil {
 		return classify(err)
 	}
-	s.open = true
 	return fn(s)
 }
 
