@@ -38,6 +38,7 @@ func (f *Forwarder) transfer(w http.ResponseWriter, r *http.Request, to authorit
 	}
 	switch {
 	case err == nil:
+		body.leave()
 		f.giveBack(w, a, cancel)
 		return nil
 	case errors.Is(err, errBodyTooLarge):
@@ -91,14 +92,16 @@ type sending struct {
 	stall   time.Duration
 	left    int64
 
-	mu      sync.Mutex
-	began   bool
-	reading bool
-	ended   bool
+	mu    sync.Mutex
+	began bool
+	whole bool // all of it was read, or there is none
+	ended bool
 }
 
 func newSending(w http.ResponseWriter, r *http.Request, l Limits) *sending {
-	return &sending{r: r, control: http.NewResponseController(w), left: l.Body, stall: l.StallTimeout}
+	return &sending{
+		r: r, control: http.NewResponseController(w), left: l.Body, stall: l.StallTimeout, whole: r.ContentLength == 0,
+	}
 }
 
 // Read reads what the device sends, which has to move.
@@ -107,9 +110,11 @@ func (s *sending) Read(b []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := s.r.Body.Read(b)
-	s.mu.Lock()
-	s.reading = false
-	s.mu.Unlock()
+	if errors.Is(err, io.EOF) {
+		s.mu.Lock()
+		s.whole = true
+		s.mu.Unlock()
+	}
 	if s.left -= int64(n); s.left < 0 {
 		return 0, errBodyTooLarge
 	}
@@ -122,7 +127,7 @@ func (s *sending) begin() bool {
 	if s.ended {
 		return false
 	}
-	s.began, s.reading = true, true
+	s.began = true
 	_ = s.control.SetReadDeadline(time.Now().Add(s.stall)) // a dead connection says so below
 	return true
 }
@@ -130,15 +135,34 @@ func (s *sending) begin() bool {
 // Close leaves the device's body to its server.
 func (s *sending) Close() error { return nil }
 
-// end has nothing be read any more, and says whether anything was. What is being read is broken off: the answer waits for it, and
-// a device that was refused in the middle may send nothing more.
+// end has nothing be read any more, and says whether anything was.
 func (s *sending) end() (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended = true; s.reading {
-		_ = s.control.SetReadDeadline(time.Unix(1, 0)) // a dead connection says so by itself
+	s.ended = true
+	if s.began {
+		s.hasten()
 	}
 	return s.began
+}
+
+// leave is end where the answer is there, so that nobody has need of what the device still has to send.
+func (s *sending) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.hasten()
+}
+
+// lastBytes is how long what a device still sends is taken in before it is answered.
+const lastBytes = 100 * time.Millisecond
+
+// hasten breaks off what is being read, and net/http's own reading of the rest: the answer waits for both, and a device that
+// was refused in the middle may send nothing more. The caller holds mu.
+func (s *sending) hasten() {
+	if !s.whole {
+		_ = s.control.SetReadDeadline(time.Now().Add(lastBytes)) // a dead connection says so by itself
+	}
 }
 
 // moving is a pooled connection, on which a write may not hang.

@@ -1,8 +1,8 @@
 package peering_test
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -149,14 +149,16 @@ func TestRefusalReachesAStalledDevice(t *testing.T) {
 		_, _ = io.ReadFull(r.Body, make([]byte, 10))
 		problem(w, fault.New(fault.Forbidden, "principal_revoked", "x"))
 	})
-	body, device := io.Pipe()
+	device := must(new(net.Dialer).DialContext(t.Context(), "tcp", n.front.Listener.Addr().String()))
 	defer device.Close()
-	go func() { _, _ = device.Write(make([]byte, 10)) }() // and then nothing
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	r := must(http.NewRequestWithContext(ctx, http.MethodPut, n.front.URL+attachment, body))
-	r.ContentLength = 1000
-	a := n.do(t, r)
+	_ = device.SetDeadline(time.Now().Add(10 * time.Second))                                                          // a connection that was just made
+	fmt.Fprintf(device, "PUT %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n%s", attachment, make([]byte, 10)) // and then nothing
+	answer, err := http.ReadResponse(bufio.NewReader(device), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	a := read(answer)
 	if a.status != http.StatusForbidden || !strings.Contains(a.body, "principal_revoked") {
 		t.Fatalf("answered %+v", a)
 	}
