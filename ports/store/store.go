@@ -17,13 +17,18 @@ type Store interface {
 	// Internal store_nested.
 	View(ctx context.Context, fn func(ctx context.Context, r *Roles) error) error
 	Beats
-	Callers
-	Pulses
+	Shared
 	// Ping says whether the database answers, is of a schema that this program can work on, and lets it. Faults:
 	// Unavailable store_unavailable, schema_outdated, database_password_unreadable, database_login_refused,
 	// database_missing, database_rights_missing; Conflict schema_newer, schema_altered, schema_foreign,
 	// database_encoding_refused.
 	Ping(ctx context.Context) error
+}
+
+// Shared are the hot reads that many callers share.
+type Shared interface {
+	Callers
+	Pulses
 }
 
 // Beats is the group-commit role for heartbeats (DESIGN §10): many callers share one durable commit.
@@ -116,6 +121,25 @@ type Roles struct {
 	Tokens      OperatorTokens
 	Secrets     OneTimeSecrets
 	Nonces      Nonces
+
+	Customers    Customers
+	Licenses     Licenses
+	Entitlements Entitlements
+
+	Apps       Apps
+	Releases   Releases
+	Registries Registries
+
+	Deployments    Deployments
+	DesiredStates  DesiredStates
+	Revisions      Revisions
+	Objects        Objects
+	Agents         Agents
+	Observations   Observations
+	Intents        Intents
+	SecretValues   SecretValues
+	Packages       Packages
+	WrappedSecrets WrappedSecrets
 
 	Audit       Audit
 	Idempotency Idempotency
