@@ -242,7 +242,7 @@ func (f appForm) app() (DesiredApp, bool) {
 	}
 	if f.RunUntil != "" {
 		at, err := time.Parse(time.RFC3339Nano, f.RunUntil)
-		if err != nil || at.IsZero() {
+		if err != nil || at.IsZero() || at.UTC().Format(time.RFC3339Nano) != f.RunUntil {
 			return DesiredApp{}, false
 		}
 		a.RunUntil = at.UTC()
