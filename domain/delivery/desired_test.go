@@ -17,7 +17,7 @@ import (
 
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) //nolint:gochecknoglobals // immutable
 
-func digest(text string) string { return delivery.DigestOf([]byte(text)) }
+func digest(text string) string { return delivery.Digest([]byte(text)) }
 
 func anApp(name, version string) delivery.DesiredApp {
 	return delivery.DesiredApp{
@@ -32,7 +32,7 @@ func sealed(t interface{ Fatal(...any) }, d *delivery.Desired, previous string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.Sealed(delivery.DigestOf(payload), "token")
+	return d.Sealed(delivery.Digest(payload), "token")
 }
 
 // history is a head with all that led to it.
