@@ -96,10 +96,14 @@ func (v *Intent) InFlight() bool {
 
 // Deliver notes that the agent works on it. This and the other events say whether they changed anything: an intent that
 // ended stays as it ended, whatever is reported late.
-func (v *Intent) Deliver(now time.Time, detail string) bool { return v.step(intentDeliver, now, detail) }
+func (v *Intent) Deliver(now time.Time, detail string) bool {
+	return v.step(intentDeliver, now, detail)
+}
 
 // Succeed notes that what was asked for is so.
-func (v *Intent) Succeed(now time.Time, detail string) bool { return v.step(intentSucceed, now, detail) }
+func (v *Intent) Succeed(now time.Time, detail string) bool {
+	return v.step(intentSucceed, now, detail)
+}
 
 // RollBack notes that it failed, and that what ran before runs again (G5).
 func (v *Intent) RollBack(now time.Time, detail string) bool {
