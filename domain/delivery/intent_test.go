@@ -11,7 +11,7 @@ import (
 	"berth/domain/ident"
 )
 
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // immutable
+var intentNoon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func intentEvents() map[string]func(*delivery.Intent, time.Time, string) bool {
 	return map[string]func(*delivery.Intent, time.Time, string) bool{
@@ -50,10 +50,10 @@ func TestEveryEventInEveryStateOfAnIntent(t *testing.T) {
 	for _, e := range delivery.IntentDiagram() {
 		to[[2]string{e.From, e.Event}] = e.To
 	}
-	later := noon.Add(time.Hour + 1)
+	later := intentNoon.Add(time.Hour + 1)
 	for _, state := range states {
 		for name, event := range intentEvents() {
-			before := delivery.IntentRecord{ID: "int_1", State: state, Detail: "before", CreatedAt: noon, ChangedAt: noon}
+			before := delivery.IntentRecord{ID: "int_1", State: state, Detail: "before", CreatedAt: intentNoon, ChangedAt: intentNoon}
 			v := delivery.RestoreIntent(before)
 			changed := event(v, later, "after")
 			got, next, want := v.Record(), to[[2]string{string(state), name}], before
@@ -63,7 +63,7 @@ func TestEveryEventInEveryStateOfAnIntent(t *testing.T) {
 					want.EndedAt = want.ChangedAt
 				}
 			}
-			if changed != (next != "") || !same(got, want) {
+			if changed != (next != "") || !sameIntent(got, want) {
 				t.Errorf("%s in %s: changed %t, became %+v", name, state, changed, got)
 			}
 			if v.InFlight() == (got.State != delivery.IntentAccepted && got.State != delivery.IntentDelivering) {
@@ -73,7 +73,7 @@ func TestEveryEventInEveryStateOfAnIntent(t *testing.T) {
 	}
 }
 
-func same(a, b delivery.IntentRecord) bool {
+func sameIntent(a, b delivery.IntentRecord) bool {
 	waived := slices.Equal(a.Waived, b.Waived)
 	a.Waived, b.Waived = nil, nil
 	return waived && a.ID == b.ID && a.State == b.State && a.Detail == b.Detail && a.CreatedAt.Equal(b.CreatedAt) &&
@@ -87,14 +87,14 @@ func TestNewIntentIsAccepted(t *testing.T) {
 	v := delivery.NewIntent(delivery.Granted{
 		ID: "int_1", InstallID: "ins_1", License: "lic_1", App: "shop", Action: delivery.Upgrade, Version: "2.0.0", From: "1.0.0",
 		Revision: 7, Waived: waived,
-	}, noon.Add(1))
+	}, intentNoon.Add(1))
 	waived[0] = "changed"
 	r := v.Record()
 	r.Waived[0] = "changed"
 	r = v.Record()
 	if r.ID != "int_1" || r.InstallID != "ins_1" || r.License != "lic_1" || r.App != "shop" || r.Action != delivery.Upgrade ||
 		r.Version != "2.0.0" || r.From != "1.0.0" || r.State != delivery.IntentAccepted || r.Revision != 7 ||
-		!slices.Equal(r.Waived, []string{"quota_exceeded"}) || !r.CreatedAt.Equal(noon) || !r.ChangedAt.Equal(noon) || !r.EndedAt.IsZero() {
+		!slices.Equal(r.Waived, []string{"quota_exceeded"}) || !r.CreatedAt.Equal(intentNoon) || !r.ChangedAt.Equal(intentNoon) || !r.EndedAt.IsZero() {
 		t.Errorf("got %+v", r)
 	}
 	if !v.InFlight() {
@@ -105,8 +105,8 @@ func TestNewIntentIsAccepted(t *testing.T) {
 // What an agent says is bounded, and stays text.
 func TestDetailOfAnIntentIsBounded(t *testing.T) {
 	t.Parallel()
-	v := delivery.NewIntent(delivery.Granted{}, noon)
-	v.Fail(noon, strings.Repeat("€", 1000)+"\xff")
+	v := delivery.NewIntent(delivery.Granted{}, intentNoon)
+	v.Fail(intentNoon, strings.Repeat("€", 1000)+"\xff")
 	if d := v.Record().Detail; len(d) > 1024 || len(d) < 1000 || !utf8.ValidString(d) {
 		t.Errorf("%d bytes, valid %t", len(d), utf8.ValidString(d))
 	}
