@@ -27,7 +27,7 @@ func aPayload(apps int) delivery.Payload {
 }
 
 // told is what an agent is told of an app: neither parameters, nor use, nor since when.
-func told(apps []delivery.DesiredApp) []delivery.DesiredApp {
+func asTold(apps []delivery.DesiredApp) []delivery.DesiredApp {
 	out := []delivery.DesiredApp{}
 	for _, a := range apps {
 		a.Parameters, a.Usage, a.Since = nil, entitlement.Usage{}, 0
@@ -65,7 +65,7 @@ func TestAPayloadIsReadAsItWasWritten(t *testing.T) {
 		} else if list != nil {
 			t.Fatal("a list beside one that is within")
 		}
-		p.Apps = told(p.Apps)
+		p.Apps = asTold(p.Apps)
 		if !reflect.DeepEqual(got, p) {
 			t.Fatalf("%+v\n%+v", got, p)
 		}
