@@ -192,8 +192,8 @@ func drawPuzzle(t *rapid.T) puzzle {
 	return p
 }
 
-// within is the rule of ranges in its own words, apart from the library's matching of releases.
-func within(versions, version string) bool {
+// puzzleWithin is the rule of ranges in its own words, apart from the library's matching of releases.
+func puzzleWithin(versions, version string) bool {
 	v := semver.MustParse(version)
 	if v.Prerelease() != "" && !strings.Contains(versions, "-") {
 		return false
@@ -222,7 +222,7 @@ func (p puzzle) stands(set map[string]string) bool {
 			if !wanted[app] && !wanted[q.App] {
 				continue
 			}
-			if have := set[q.App]; have == "" || !within(q.Versions, have) {
+			if have := set[q.App]; have == "" || !puzzleWithin(q.Versions, have) {
 				return false
 			}
 		}
@@ -252,7 +252,7 @@ func (p puzzle) brute() map[string]string {
 		apps = append(apps, c.App)
 		allowed, ok := p.wish.Allowed[c.App]
 		for _, o := range p.catalogue {
-			if ok && o.App == c.App && within(allowed, o.Version) && (c.Version == "" || c.Version == o.Version) {
+			if ok && o.App == c.App && puzzleWithin(allowed, o.Version) && (c.Version == "" || c.Version == o.Version) {
 				options[c.App] = append(options[c.App], o.Version)
 			}
 		}
