@@ -16,11 +16,8 @@ import (
 const (
 	MaxDeploymentApps = 200
 	MaxIngressHosts   = 64
-	maxHost           = 253
+	maxIngressHost    = 253
 	maxNote           = 512
-	maxVersionText    = 64
-	maxParameters     = 64
-	maxParameterText  = 64 << 10
 )
 
 // Deployment is one installation of the vendor's software.
@@ -131,7 +128,7 @@ func checkHosts(hosts []string) ([]string, []*fault.Error) {
 		faults = append(faults, fault.New(fault.Invalid, "ingress_host_invalid", "at most %d hosts", MaxIngressHosts).At("ingress_hosts"))
 	}
 	for i, h := range hosts {
-		if !validHost(h) {
+		if !validIngressHost(h) {
 			faults = append(faults, fault.New(fault.Invalid, "ingress_host_invalid",
 				"a host is a DNS name in lower case, the first label of which may be *").At(fmt.Sprintf("ingress_hosts[%d]", i)))
 		}
@@ -140,9 +137,9 @@ func checkHosts(hosts []string) ([]string, []*fault.Error) {
 	return slices.Compact(sorted), faults
 }
 
-func validHost(host string) bool {
+func validIngressHost(host string) bool {
 	labels := strings.Split(strings.TrimPrefix(host, "*."), ".")
-	if len(host) > maxHost || len(labels) < 2 {
+	if len(host) > maxIngressHost || len(labels) < 2 {
 		return false
 	}
 	return !slices.ContainsFunc(labels, func(label string) bool { return ident.Check("", label) != nil })
@@ -183,14 +180,14 @@ func checkChoice(c Choice, at string) []*fault.Error {
 	if err := ident.Check(at+".app", c.App); err != nil {
 		faults = append(faults, err)
 	}
-	if len(c.Version) > maxVersionText {
-		faults = append(faults, fault.New(fault.Invalid, "version_invalid", "a version has at most %d bytes", maxVersionText).At(at+".version"))
+	if len(c.Version) > MaxVersion {
+		faults = append(faults, fault.New(fault.Invalid, "version_invalid", "a version has at most %d bytes", MaxVersion).At(at+".version"))
 	}
-	if len(c.Parameters) > maxParameters {
-		faults = append(faults, fault.New(fault.Invalid, "parameter_invalid", "at most %d parameters", maxParameters).At(at+".parameters"))
+	if len(c.Parameters) > MaxParameters {
+		faults = append(faults, fault.New(fault.Invalid, "parameter_invalid", "at most %d parameters", MaxParameters).At(at+".parameters"))
 	}
 	for name, value := range c.Parameters {
-		if len(name) > ident.MaxName || len(value) > maxParameterText {
+		if len(name) > ident.MaxName || len(value) > MaxSecretValue {
 			faults = append(faults, fault.New(fault.Invalid, "parameter_invalid", "a parameter is too long").At(at+".parameters"))
 			break
 		}

@@ -116,21 +116,9 @@ func find(apps []DesiredApp, app string) int {
 func usageOf(apps []DesiredApp) entitlement.Usage {
 	var sum entitlement.Usage
 	for _, a := range apps {
-		if a.Removed {
-			continue
+		if !a.Removed {
+			sum = sum.Add(a.Usage)
 		}
-		sum.Apps = plus(sum.Apps, a.Usage.Apps)
-		sum.Replicas = plus(sum.Replicas, a.Usage.Replicas)
-		sum.MilliCPU = plus(sum.MilliCPU, a.Usage.MilliCPU)
-		sum.MemoryBytes = plus(sum.MemoryBytes, a.Usage.MemoryBytes)
 	}
 	return sum
-}
-
-// plus adds what is never negative, and stays at the largest number rather than turn over.
-func plus(a, b int64) int64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return 1<<63 - 1
 }

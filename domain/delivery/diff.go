@@ -1,10 +1,6 @@
 package delivery
 
-import (
-	"slices"
-
-	"github.com/Masterminds/semver/v3"
-)
+import "slices"
 
 // What one revision made of one app.
 const (
@@ -92,7 +88,7 @@ func substance(before, after DesiredApp) string {
 		return ""
 	case before.Version == after.Version:
 		return DiffReconfigured
-	case higherVersion(after.Version, before.Version):
+	case CompareVersions(after.Version, before.Version) > 0:
 		return DiffUpgraded
 	}
 	return DiffDowngraded
@@ -104,14 +100,4 @@ func later(a, b DesiredApp) bool {
 		return a.RunUntil.IsZero() && !b.RunUntil.IsZero()
 	}
 	return a.RunUntil.After(b.RunUntil)
-}
-
-// higherVersion compares by semver's order; what can not be read is never higher.
-func higherVersion(a, b string) bool {
-	x, err := semver.StrictNewVersion(a)
-	if err != nil {
-		return false
-	}
-	y, err := semver.StrictNewVersion(b)
-	return err == nil && x.GreaterThan(y)
 }

@@ -2,8 +2,6 @@ package delivery
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"time"
 	"unicode/utf8"
@@ -19,10 +17,8 @@ const (
 	// MaxAppList is the longest list of apps, in bytes.
 	MaxAppList = 8 << 20
 
-	maxImages   = 64
-	maxImage    = 512
-	maxRequires = 32
-	maxSeals    = 64
+	maxImages = 64
+	maxSeals  = 64
 )
 
 // Payload is what is signed of a desired state, and what an agent reads (D1).
@@ -97,19 +93,13 @@ func (p Payload) Encode() (payload, list []byte, err error) {
 	if len(list) > MaxAppList {
 		return nil, nil, fault.New(fault.Invalid, "desired_state_too_large", "the list of apps has more than %d bytes", MaxAppList)
 	}
-	form.Apps, form.AppsAt = nil, &blobForm{DigestOf(list), int64(len(list))}
+	form.Apps, form.AppsAt = nil, &blobForm{Digest(list), int64(len(list))}
 	payload, err = encode(form)
 	return payload, list, err
 }
 
-// DigestOf is how objects and payloads are named: SHA-256 in lower-case hex.
-func DigestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
-
 // BlobOf names an object.
-func BlobOf(content []byte) Blob { return Blob{SHA256: DigestOf(content), Size: int64(len(content))} }
+func BlobOf(content []byte) Blob { return Blob{SHA256: Digest(content), Size: int64(len(content))} }
 
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -205,7 +195,7 @@ func (f payloadForm) valid() bool {
 	switch {
 	case f.Audience == "" || len(f.Audience) > ident.MaxName || f.IssuedAt <= 0 || f.IssuedAt > ident.MaxCounter:
 		return false
-	case f.Revision < 1 || f.Revision > ident.MaxCounter || f.Previous != "" && !validDigest(f.Previous):
+	case f.Revision < 1 || f.Revision > ident.MaxCounter || f.Previous != "" && !validSHA256(f.Previous):
 		return false
 	case (f.Apps == nil) == (f.AppsAt == nil):
 		return false
@@ -214,7 +204,7 @@ func (f payloadForm) valid() bool {
 }
 
 func (f blobForm) valid(most int64) bool {
-	return validDigest(f.SHA256) && f.Size > 0 && f.Size <= most
+	return validSHA256(f.SHA256) && f.Size > 0 && f.Size <= most
 }
 
 func appsOf(forms []appForm) ([]DesiredApp, error) {
@@ -242,7 +232,7 @@ func (f appForm) app() (DesiredApp, bool) {
 	}
 	if f.RunUntil != "" {
 		at, err := time.Parse(time.RFC3339Nano, f.RunUntil)
-		if err != nil || at.IsZero() {
+		if err != nil || at.IsZero() || at.UTC().Format(time.RFC3339Nano) != f.RunUntil {
 			return DesiredApp{}, false
 		}
 		a.RunUntil = at.UTC()
@@ -252,18 +242,18 @@ func (f appForm) app() (DesiredApp, bool) {
 
 func (f appForm) valid(a DesiredApp) bool {
 	switch {
-	case ident.Check("", f.App) != nil || f.Version == "" || len(f.Version) > maxVersionText:
+	case ident.Check("", f.App) != nil || f.Version == "" || len(f.Version) > MaxVersion:
 		return false
 	case f.Images == nil || f.Requires == nil || f.Seals == nil:
 		return false
-	case len(f.Images) > maxImages || len(f.Requires) > maxRequires || len(f.Seals) > maxSeals:
+	case len(f.Images) > maxImages || len(f.Requires) > MaxRequirements || len(f.Seals) > maxSeals:
 		return false
 	case f.Retry < 0 || f.Retry > ident.MaxCounter || ident.Instant(a.RunUntil) != a.RunUntil:
 		return false
 	case f.Removed:
 		return f.Manifests == blobForm{} && len(f.Images)+len(f.Seals)+len(f.Requires) == 0 && !f.Suspended && f.RunUntil == ""
 	}
-	return validDigest(f.Release) && f.Manifests.valid(MaxManifests) && f.validNames()
+	return validSHA256(f.Release) && f.Manifests.valid(MaxManifests) && f.validNames()
 }
 
 // MaxManifests is the longest rendered app, in bytes.
@@ -271,7 +261,7 @@ const MaxManifests = 1 << 20
 
 func (f appForm) validNames() bool {
 	for _, image := range f.Images {
-		if image == "" || len(image) > maxImage {
+		if image == "" || len(image) > maxReference {
 			return false
 		}
 	}
@@ -281,7 +271,7 @@ func (f appForm) validNames() bool {
 		}
 	}
 	for _, s := range f.Seals {
-		if s.Parameter == "" || s.Secret == "" || s.Key == "" || s.SHA256 != "" && !validDigest(s.SHA256) {
+		if s.Parameter == "" || s.Secret == "" || s.Key == "" || s.SHA256 != "" && !validSHA256(s.SHA256) {
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ func ParseHeld(etag string) (Held, bool) {
 	}
 	number, digest, _ := strings.Cut(etag[1:len(etag)-1], "-")
 	revision, ok := parseRevision(number)
-	if !ok || !validDigest(digest) {
+	if !ok || !validSHA256(digest) {
 		return Held{}, false
 	}
 	return Held{revision, digest}, true
@@ -41,19 +41,6 @@ func parseRevision(text string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && n <= ident.MaxCounter
-}
-
-// validDigest accepts a SHA-256 in lower-case hex.
-func validDigest(text string) bool {
-	if len(text) != 64 {
-		return false
-	}
-	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // HeldVerdict is how what an agent holds stands to the head.
