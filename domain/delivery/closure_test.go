@@ -77,6 +77,13 @@ func TestPlan(t *testing.T) {
 		"what is needed comes first": {
 			catalogue: []string{"a 1.0.0: z ^1", "z 1.0.0: m ^1", "m 1.0.0"}, want: "a, m, z", plan: "m 1.0.0, z 1.0.0, a 1.0.0",
 		},
+		"a choice is taken back where it leads nowhere": {
+			catalogue: []string{"a 2.0.0: b ^2", "a 1.0.0: b ^1", "b 2.0.0", "b 1.0.0", "c 1.0.0: b ^1"}, want: "a, b, c",
+			plan: "b 1.0.0, a 1.0.0, c 1.0.0",
+		},
+		"the first by name has the higher version": {
+			catalogue: []string{"a 2.0.0", "a 1.0.0", "b 2.0.0: a ^1", "b 1.0.0: a ^2"}, want: "b, a", plan: "a 2.0.0, b 1.0.0",
+		},
 		"a diamond meets in the middle": {
 			catalogue: []string{"top 1.0.0: left, right", "left 1.0.0: base ^1", "right 1.0.0: base >=1.2.0", "base 1.1.0", "base 1.3.0", "base 2.0.0"},
 			want:      "top, left, right, base", plan: "base 1.3.0, left 1.0.0, right 1.0.0, top 1.0.0",

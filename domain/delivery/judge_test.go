@@ -366,6 +366,9 @@ func TestRulesOfIntents(t *testing.T) {
 		"nothing above": {delivery.Upgrade, func(a *asking) {
 			a.apps["shop"] = delivery.DesiredApp{App: "shop", Version: "2.0.0"}
 		}, []string{"downgrade_refused"}, ""},
+		"an upgrade that goes nowhere above does not go down": {delivery.Upgrade, func(a *asking) {
+			a.releases["shop"] = outlines("shop 0.9.0", "shop 1.0.0", "shop 2.0.0: db ^2")
+		}, []string{"dependency_conflict"}, "2.0.0"},
 		"a pre-release is below its release": {delivery.Upgrade, func(a *asking) {
 			a.releases["shop"] = append(outlines("shop 1.0.0-rc.1"), a.releases["shop"]...)
 			a.rights["shop"].Versions, a.q.Version = ">=0.0.0-0", "1.0.0-rc.1"
@@ -414,5 +417,27 @@ func TestRevokedLicenseIsNotObserved(t *testing.T) {
 	a.license.Status, a.license.Enforcement = entitlement.LicenseRevoked, entitlement.Observe
 	if j := a.judge(); !slices.Equal(slugs(j.Against), []string{"license_inactive"}) || len(j.Waived) > 0 {
 		t.Errorf("got %+v", j)
+	}
+}
+
+// What was waived is recorded once, and what was taken off the license is no cure.
+func TestWithdrawnAndWaived(t *testing.T) {
+	t.Parallel()
+	a := granted(delivery.Install)
+	a.license.Enforcement, a.license.ExpiresAt, a.rights["shop"].ExpiresAt = entitlement.Observe, intentNoon, intentNoon
+	if j := a.judge(); !slices.Equal(j.Waived, []string{"license_expired"}) || len(j.Against) > 0 {
+		t.Errorf("got %+v", j)
+	}
+	for withdrawn, cure := range map[bool]string{
+		false: "install ring 1.0.0 first", true: `ask the vendor for ring in a version within "^1", with all that it needs`,
+	} {
+		a := granted(delivery.Install)
+		a.requires("ring", "^1")
+		if withdrawn {
+			a.rights["ring"].WithdrawnAt = intentNoon
+		}
+		if j := a.judge(); len(j.Against) != 1 || j.Against[0].Cure != cure {
+			t.Errorf("withdrawn %t: %+v", withdrawn, j.Against)
+		}
 	}
 }
