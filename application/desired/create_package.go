@@ -197,4 +197,3 @@ func (w *work) oneTime(ctx context.Context, purpose identity.SecretPurpose, clea
 	}
 	return w.Secrets.Create(ctx, secret)
 }
-

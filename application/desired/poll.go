@@ -165,4 +165,3 @@ func behind() error {
 		"the control plane knows less than the agent: keep what runs").
 		Curable("prove what you hold: POST /agent/v1/proofs; an operator leaps the desired state then")
 }
-

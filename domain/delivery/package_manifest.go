@@ -144,4 +144,3 @@ func PayloadOfToken(token string) (Payload, error) {
 	}
 	return ParsePayload(raw)
 }
-
