@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ type Wish struct {
 	Want      []Choice          // each app once; without a version: the highest that is allowed and goes with the rest
 	Installed map[string]string // versions by app of what is there; it stays as it is, but for what is wanted
 	Allowed   map[string]string // by app, the range within which versions may be chosen; no other app may be
+	Above     map[string]string // by app, the version above which one is chosen where none is named
 }
 
 // Plan chooses a version for each app that is wanted and orders them, what is needed before what needs it. Whatever they
@@ -58,9 +58,12 @@ func (p plan) candidates() (map[string][]outlined, []*fault.Error) {
 	var unknown []*fault.Error
 	for _, app := range slices.Sorted(maps.Keys(p.want)) {
 		allowed, version := p.allowed(app), p.want[app].Version
-		if version != "" {
-			allowed = slices.DeleteFunc(slices.Clone(allowed), func(r outlined) bool { return r.Version != version })
-		}
+		allowed = slices.DeleteFunc(allowed, func(r outlined) bool {
+			if version != "" {
+				return r.Version != version
+			}
+			return p.wish.Above[app] != "" && !higher(r.Version, p.wish.Above[app])
+		})
 		if len(allowed) == 0 {
 			unknown = append(unknown, p.versionUnknown(app, version))
 			continue
@@ -168,8 +171,6 @@ func conflict(r outlined, q Requirement, have string) *fault.Error {
 		r.App, r.Version, q.App, anyVersion(q.Versions), have).
 		Curable("bring %s to a version within %q first, or choose another version of %s", q.App, anyVersion(q.Versions), r.App)
 }
-
-func anyVersion(versions string) string { return cmp.Or(versions, "*") }
 
 // refusedBy says which of what stays would not go with a version that is wanted.
 func (p plan) refusedBy(r outlined) []*fault.Error {

@@ -77,6 +77,13 @@ func TestPlan(t *testing.T) {
 		"what is needed comes first": {
 			catalogue: []string{"a 1.0.0: z ^1", "z 1.0.0: m ^1", "m 1.0.0"}, want: "a, m, z", plan: "m 1.0.0, z 1.0.0, a 1.0.0",
 		},
+		"a choice is taken back where it leads nowhere": {
+			catalogue: []string{"a 2.0.0: b ^2", "a 1.0.0: b ^1", "b 2.0.0", "b 1.0.0", "c 1.0.0: b ^1"}, want: "a, b, c",
+			plan: "b 1.0.0, a 1.0.0, c 1.0.0",
+		},
+		"the first by name has the higher version": {
+			catalogue: []string{"a 2.0.0", "a 1.0.0", "b 2.0.0: a ^1", "b 1.0.0: a ^2"}, want: "b, a", plan: "a 2.0.0, b 1.0.0",
+		},
 		"a diamond meets in the middle": {
 			catalogue: []string{"top 1.0.0: left, right", "left 1.0.0: base ^1", "right 1.0.0: base >=1.2.0", "base 1.1.0", "base 1.3.0", "base 2.0.0"},
 			want:      "top, left, right, base", plan: "base 1.3.0, left 1.0.0, right 1.0.0, top 1.0.0",
@@ -192,8 +199,8 @@ func drawPuzzle(t *rapid.T) puzzle {
 	return p
 }
 
-// within is the rule of ranges in its own words, apart from the library's matching of releases.
-func within(versions, version string) bool {
+// puzzleWithin is the rule of ranges in its own words, apart from the library's matching of releases.
+func puzzleWithin(versions, version string) bool {
 	v := semver.MustParse(version)
 	if v.Prerelease() != "" && !strings.Contains(versions, "-") {
 		return false
@@ -222,7 +229,7 @@ func (p puzzle) stands(set map[string]string) bool {
 			if !wanted[app] && !wanted[q.App] {
 				continue
 			}
-			if have := set[q.App]; have == "" || !within(q.Versions, have) {
+			if have := set[q.App]; have == "" || !puzzleWithin(q.Versions, have) {
 				return false
 			}
 		}
@@ -252,7 +259,7 @@ func (p puzzle) brute() map[string]string {
 		apps = append(apps, c.App)
 		allowed, ok := p.wish.Allowed[c.App]
 		for _, o := range p.catalogue {
-			if ok && o.App == c.App && within(allowed, o.Version) && (c.Version == "" || c.Version == o.Version) {
+			if ok && o.App == c.App && puzzleWithin(allowed, o.Version) && (c.Version == "" || c.Version == o.Version) {
 				options[c.App] = append(options[c.App], o.Version)
 			}
 		}
