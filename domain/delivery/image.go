@@ -9,14 +9,6 @@ import (
 // maxImage is the longest image reference, in bytes.
 const maxImage = 512
 
-// ImageReference is where an image is: host/repository[:tag][@sha256:…].
-type ImageReference struct {
-	Host       string // host[:port]
-	Repository string
-	Tag        string // empty where there is a digest only
-	Digest     string // sha256:…; empty where there is a tag only
-}
-
 // String writes the reference.
 func (r ImageReference) String() string {
 	s := r.Host + "/" + r.Repository
