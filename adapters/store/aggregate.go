@@ -71,6 +71,18 @@ func (a aggregate[T, R]) Get(ctx context.Context, id string) (v T, err error) {
 	return v, a.t.fault(err)
 }
 
+func (a aggregate[T, R]) remove(ctx context.Context, id string) error {
+	if err := a.t.writing(); err != nil {
+		return err
+	}
+	n, err := a.t.changed(a.t.session.DB.NewDelete().Conn(a.t.conn).Model((*R)(nil)).
+		Where("? = ?", bun.Ident(a.table.key), id).Exec(ctx))
+	if err == nil && n == 0 {
+		return port.Missing(a.table.thing)
+	}
+	return err
+}
+
 // list reads what shape selects.
 func (a aggregate[T, R]) list(ctx context.Context, shape shape) ([]T, error) {
 	rows, err := many[R](ctx, a.t, shape)

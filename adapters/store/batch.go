@@ -82,6 +82,19 @@ func readKeys(ctx context.Context, t *Tx, b batch, keys []string, scan func(*sql
 	return nil
 }
 
+// blob reads one value by its key with a statement of b, which takes a single row.
+func blob(ctx context.Context, t *Tx, b batch, into *[]byte, key ...any) (found bool, err error) {
+	if err := t.reading(); err != nil {
+		return false, err
+	}
+	text, _ := b.within(t, 1)
+	err = readRows(ctx, t, text, key, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(into)
+	})
+	return found, t.fault(err)
+}
+
 func readRows(ctx context.Context, t *Tx, text string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := t.conn.QueryContext(ctx, text, args...)
 	if err != nil {

@@ -13,7 +13,14 @@ func (t *Tx) Roles() *port.Roles {
 		Handles: handles{t}, Routes: routes{t}, Changes: changes{t}, Standings: standings{t},
 		Credentials: credentials{aggregateOf(t, credentialTable)}, Keys: signingKeys{aggregateOf(t, signingKeyTable)},
 		Tokens: operatorTokens{aggregateOf(t, operatorTokenTable)}, Secrets: secrets{aggregateOf(t, secretTable)},
-		Nonces: nonces{t}, Audit: entries{t}, Idempotency: idempotency{t},
+		Nonces: nonces{t}, Customers: customers{aggregateOf(t, customerTable)}, Licenses: licenses{aggregateOf(t, licenseTable)},
+		Entitlements: entitlements{t}, Apps: apps{aggregateOf(t, appTable)}, Releases: releases{t},
+		Registries: registries{aggregateOf(t, registryTable)}, Deployments: deployments{aggregateOf(t, deploymentTable)},
+		DesiredStates: desiredStates{aggregateOf(t, desiredTable)}, Revisions: revisions{t}, Objects: objects{t},
+		Agents: agents{aggregateOf(t, agentTable)}, Observations: observations{t},
+		Intents: intents{aggregateOf(t, intentTable)}, SecretValues: secretValues{t},
+		Packages: packages{aggregateOf(t, packageTable)}, WrappedSecrets: wrappedSecrets{t},
+		Audit: entries{t}, Idempotency: idempotency{t},
 	}
 }
 

@@ -219,6 +219,16 @@ func upsert[R any](ctx context.Context, t *Tx, key string, rows []R) error {
 	return t.wrote(n, len(rows), err)
 }
 
+// inParts hands rows to write in as many parts as statements take.
+func inParts[R any](rows []R, write func([]R) error) error {
+	for part := range slices.Chunk(rows, perStatement) {
+		if err := write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // update writes all columns of the row with this key and says whether there is one.
 func update[R any](ctx context.Context, t *Tx, row *R) (bool, error) {
 	if err := t.writing(); err != nil {

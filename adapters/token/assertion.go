@@ -8,7 +8,7 @@ import (
 )
 
 //nolint:gochecknoglobals // an immutable value
-var deviceAssertion = kind{tokens.DeviceAssertionType, "device_assertion"}
+var deviceAssertion = kind{tokens.DeviceAssertionType, "device_assertion", tokens.MaxSize}
 
 // AssertionVerifier is a tokens.AssertionVerifier. Its zero value is ready.
 type AssertionVerifier struct{}

@@ -13,7 +13,7 @@ import (
 	"berth/ports/tokens"
 )
 
-var deviceToken = kind{tokens.DeviceTokenType, "device_token"} //nolint:gochecknoglobals // an immutable value
+var deviceToken = kind{tokens.DeviceTokenType, "device_token", tokens.MaxSize} //nolint:gochecknoglobals // an immutable value
 
 // Issuer is a tokens.Issuer. Use NewIssuer.
 type Issuer struct {

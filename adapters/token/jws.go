@@ -1,4 +1,5 @@
-// Package token issues device tokens and checks them and device assertions, on golang-jwt.
+// Package token issues device tokens and checks them, device assertions and agents' tokens, and signs and checks documents,
+// on golang-jwt.
 //
 // golang-jwt reads JSON as encoding/json does, which takes names in any case and the last of two equal ones, and its
 // base64 decoder skips line breaks. What one reader takes another may refuse or read otherwise, so everything is
@@ -18,7 +19,6 @@ import (
 
 	"berth/domain/fault"
 	"berth/ports/signer"
-	"berth/ports/tokens"
 )
 
 const algorithm = "EdDSA"
@@ -48,8 +48,11 @@ func (kmsMethod) Verify(input string, signature []byte, key any) error {
 	return jwt.SigningMethodEdDSA.Verify(input, signature, key)
 }
 
-// kind is one of the things that are checked: its exact type, and what its slugs start with.
-type kind struct{ typ, slug string }
+// kind is one of the things that are checked: its exact type, what its slugs start with, and its size in bytes.
+type kind struct {
+	typ, slug string
+	max       int
+}
 
 func (k kind) refuse(what, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unauthenticated, k.slug+"_"+what, format, args...)
@@ -65,8 +68,8 @@ type header struct {
 // open reads the header of a compact JWS and checks all that does not need a key.
 func (k kind) open(text string) (header, error) {
 	var h header
-	if len(text) > tokens.MaxSize {
-		return h, k.refuse("too_large", "longer than %d bytes", tokens.MaxSize)
+	if len(text) > k.max {
+		return h, k.refuse("too_large", "longer than %d bytes", k.max)
 	}
 	first, rest, _ := strings.Cut(text, ".")
 	if strings.Count(rest, ".") != 1 || strings.ContainsFunc(text, foreign) {

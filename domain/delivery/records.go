@@ -165,7 +165,7 @@ type Revision struct {
 // Difference is what one revision made of one app.
 type Difference struct {
 	App    string
-	What   string // "installed", "upgraded", "downgraded", "reconfigured", "suspended", "resumed", "removed", "forgotten", "extended"
+	What   string // "installed", "upgraded", …: DiffInstalled to DiffForgotten
 	Before string // the version, where there was one
 	After  string
 }

@@ -2,7 +2,11 @@
 // and the values: no network, no clock, no randomness, no cluster. What comes out is judged by domain/delivery.
 package render
 
-import "context"
+import (
+	"context"
+
+	"berth/domain/delivery"
+)
 
 // Job is one rendering.
 type Job struct {
@@ -16,17 +20,15 @@ type Job struct {
 // Value is a parameter's typed value. Of a secret one only its place is wanted: the renderer leaves an empty string there
 // and says where (manifests only; charts take existingSecret).
 type Value struct {
-	Value  any // string, int64 or bool
+	Value  any // string, int64 or bool; nil: declared, and without a value: manifests leave out the field that it would be
 	Secret bool
 }
 
-// Document is one object, decoded: maps by string, lists, strings, int64, float64, bool and nil.
-type Document struct {
-	Origin string // file, and which document of it, for people: "deployment.yaml#2"
-	Object map[string]any
-	// Secrets are the places of secret parameters, by JSON pointer.
-	Secrets map[string]string
-}
+// Document is one object.
+type Document = delivery.Document
+
+// Renderers are the renderers by the kind of source.
+type Renderers map[delivery.SourceKind]Renderer
 
 // Renderer renders sources of one kind. Its methods are safe for concurrent use and bounded in time, memory and size.
 type Renderer interface {

@@ -76,7 +76,7 @@ type Deployments interface {
 	// Due returns up to limit deployments whose time of review is set and not after now, by that time, then install id.
 	Due(ctx context.Context, now time.Time, limit int) ([]*delivery.Deployment, error)
 	// Review brings the time of review of every deployment of a license forward to at, where it is later or not set. It
-	// works on any number of them.
+	// works on any number of them. With no time it changes nothing.
 	Review(ctx context.Context, license string, at time.Time) error
 }
 
@@ -112,7 +112,8 @@ type Objects interface {
 	Read(ctx context.Context, install, sha256 string) ([]byte, error)
 }
 
-// Agents are the agents in customers' clusters, by agent id; a deployment has one at most.
+// Agents are the agents in customers' clusters, by agent id; a deployment has one at most. Create and Save refuse what
+// would give it another: AlreadyExists agent_exists.
 type Agents interface {
 	Aggregate[*delivery.Agent]
 	// OfInstall returns a deployment's agent. Fault: NotFound agent_not_found.
@@ -179,6 +180,7 @@ type Polled struct {
 // takes no lock that a writer waits for, and waits for none. It is not for use within a transaction: Internal
 // store_nested.
 type Polls interface {
-	// Poll returns what an agent's deployment is at. Fault: NotFound agent_not_found.
+	// Poll returns what an agent's deployment is at. Fault: NotFound agent_not_found, also where there is no deployment or
+	// no desired state of it.
 	Poll(ctx context.Context, agent string) (Polled, error)
 }

@@ -29,6 +29,7 @@ type Store interface {
 type Shared interface {
 	Callers
 	Pulses
+	Polls
 }
 
 // Beats is the group-commit role for heartbeats (DESIGN §10): many callers share one durable commit.

@@ -68,7 +68,7 @@ func TestStepsAreToldByWhoTookThem(t *testing.T) {
 	for _, m := range slices.Concat(taken[:]...) {
 		told = append(told, m.Name)
 	}
-	if slices.Sort(told); !slices.Equal(told, []string{"enrolment", "initial", "later"}) {
+	if slices.Sort(told); !slices.Equal(told, []string{"delivery", "enrolment", "initial", "later"}) {
 		t.Errorf("the steps that were taken are told of as %q", told)
 	}
 }
@@ -126,8 +126,8 @@ func TestMigrateRefuses(t *testing.T) {
 		slug    string
 		mention string
 	}{
-		"newer":                  {true, "INSERT INTO schema_history VALUES (3, 'later', 'c', 1, 3)", "schema_newer", "3 (later)"},
-		"newer with a gap":       {true, "INSERT INTO schema_history VALUES (4, 'later', 'c', 1, 1)", "schema_altered", "4 (later)"},
+		"newer":                  {true, "INSERT INTO schema_history VALUES (4, 'later', 'c', 1, 4)", "schema_newer", "4 (later)"},
+		"newer with a gap":       {true, "INSERT INTO schema_history VALUES (5, 'later', 'c', 1, 1)", "schema_altered", "5 (later)"},
 		"altered":                {true, "UPDATE schema_history SET checksum = 'other' WHERE version = 1", "schema_altered", "1 (initial)"},
 		"foreign":                {false, "CREATE TABLE theirs (id TEXT)", "schema_foreign", "another product"},
 		"foreign by a view":      {false, "CREATE VIEW theirs AS SELECT 1", "schema_foreign", "another product"},
@@ -178,12 +178,12 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal("the earlier program after steps that expand the schema:", err)
 	}
 	has(t, earlier, "eu us")
-	if after := status(t, earlier); len(after) != 4 || !slices.Equal(after, before) {
+	if after := status(t, earlier); len(after) != 5 || !slices.Equal(after, before) {
 		t.Fatalf("the earlier program made %+v of %+v", after, before)
 	}
 
 	everything(earlier)
-	pgstore.LaterSteps(later, 5, "DROP TABLE one")
+	pgstore.LaterSteps(later, 6, "DROP TABLE one")
 	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}

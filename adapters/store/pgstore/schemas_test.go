@@ -102,7 +102,8 @@ func predicate(text string) string {
 }
 
 // booleans are the columns that SQLite, which has no such type, keeps as numbers.
-const booleans = "'schedulable', 'lapsed', 'recovery', 'ended', 'source_prepared', 'target_prepared', 'done'"
+const booleans = `'schedulable', 'lapsed', 'recovery', 'ended', 'source_prepared', 'target_prepared', 'done', 'schema_gate',
+	'plain_http', 'config_maps', 'gate_open', 'frozen', 'installed'`
 
 var inSQLite = []string{
 	`SELECT 'column', t.name, c.name || ' ' ||
@@ -111,7 +112,7 @@ var inSQLite = []string{
 		FROM pragma_table_list AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
 	`SELECT 'key', t.name, (SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info(t.name) WHERE pk > 0 ORDER BY pk))
 		FROM pragma_table_list AS t WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'`,
-	`SELECT 'index', m.tbl_name, m.name || ' on ' ||
+	`SELECT 'index', m.tbl_name, m.name || CASE WHEN m.sql LIKE 'CREATE UNIQUE%' THEN ' unique' ELSE '' END || ' on ' ||
 		(SELECT group_concat(name) FROM (SELECT name FROM pragma_index_info(m.name) ORDER BY seqno)) ||
 		CASE WHEN instr(m.sql, 'WHERE') > 0 THEN ' where ' || substr(m.sql, instr(m.sql, 'WHERE') + 6) ELSE '' END
 		FROM sqlite_schema AS m WHERE m.type = 'index' AND m.sql IS NOT NULL`,
@@ -133,7 +134,7 @@ var inPostgres = []string{
 	`SELECT 'key', c.relname, (SELECT string_agg(pg_get_indexdef(i.indexrelid, at, true), ',' ORDER BY at)
 			FROM generate_series(1, i.indnkeyatts) AS at)
 		FROM pg_class AS c` + ours + `JOIN pg_index AS i ON i.indrelid = c.oid AND i.indisprimary`,
-	`SELECT 'index', c.relname, x.relname || ' on ' || (SELECT string_agg(pg_get_indexdef(i.indexrelid, at, true), ',' ORDER BY at)
+	`SELECT 'index', c.relname, x.relname || CASE WHEN i.indisunique THEN ' unique' ELSE '' END || ' on ' || (SELECT string_agg(pg_get_indexdef(i.indexrelid, at, true), ',' ORDER BY at)
 			FROM generate_series(1, i.indnkeyatts) AS at) || coalesce(' where ' || pg_get_expr(i.indpred, i.indrelid, true), '')
 		FROM pg_class AS c` + ours + `JOIN pg_index AS i ON i.indrelid = c.oid AND NOT i.indisprimary
 		JOIN pg_class AS x ON x.oid = i.indexrelid`,

@@ -22,6 +22,7 @@ type Store struct {
 	*store.Beats
 	*store.Callers
 	*store.Pulses
+	*store.Polls
 
 	options Options
 	schema  []store.Migration
@@ -55,7 +56,7 @@ func Open(_ context.Context, dsn string, o Options) (*Store, error) {
 	s.writers, s.readers, s.beats = s.pool(s.options.Writers), s.pool(s.options.Readers), s.pool(1)
 	s.callers = s.pool(s.options.Callers)
 	s.Beats = store.NewBeats(s.write(s.beats, beginRound, beginRoundAlone))
-	s.Callers, s.Pulses = store.NewCallers(s.single), store.NewPulses(s.single)
+	s.Callers, s.Pulses, s.Polls = store.NewCallers(s.single), store.NewPulses(s.single), store.NewPolls(s.single)
 	return s, nil
 }
 
@@ -68,5 +69,6 @@ func (s *Store) Close() error {
 	s.Beats.Close()
 	s.Callers.Close()
 	s.Pulses.Close()
+	s.Polls.Close()
 	return errors.Join(s.writers.Close(), s.readers.Close(), s.beats.Close(), s.callers.Close(), s.bun.Close())
 }

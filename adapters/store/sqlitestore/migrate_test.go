@@ -115,7 +115,7 @@ func TestStepsAreToldByWhoTookThem(t *testing.T) {
 	for _, m := range slices.Concat(taken[:]...) {
 		told = append(told, m.Name)
 	}
-	if slices.Sort(told); !slices.Equal(told, []string{"enrolment", "initial", "later"}) {
+	if slices.Sort(told); !slices.Equal(told, []string{"delivery", "enrolment", "initial", "later"}) {
 		t.Errorf("the steps that were taken are told of as %q", told)
 	}
 }
@@ -184,8 +184,8 @@ func TestMigrateRefuses(t *testing.T) {
 		slug    string
 		mention string
 	}{
-		"newer with a gap":      {true, []string{"INSERT INTO schema_history VALUES (4, 'later', 'c', 1, 1)"}, "schema_altered", "4 (later)"},
-		"newer":                 {true, []string{"INSERT INTO schema_history VALUES (3, 'later', 'c', 1, 3)"}, "schema_newer", "3 (later)"},
+		"newer with a gap":      {true, []string{"INSERT INTO schema_history VALUES (5, 'later', 'c', 1, 1)"}, "schema_altered", "5 (later)"},
+		"newer":                 {true, []string{"INSERT INTO schema_history VALUES (4, 'later', 'c', 1, 4)"}, "schema_newer", "4 (later)"},
 		"altered":               {true, []string{"UPDATE schema_history SET checksum = 'other' WHERE version = 1"}, "schema_altered", "1 (initial)"},
 		"foreign":               {false, []string{"CREATE TABLE theirs (id TEXT)"}, "schema_foreign", "another product"},
 		"foreign by its header": {false, []string{"PRAGMA application_id = 7"}, "schema_foreign", "another product"},
@@ -275,11 +275,11 @@ func TestUpgrade(t *testing.T) {
 	if err := errors.Join(earlier.Ping(t.Context()), upgrade(t.Context(), earlier), earlier.Atomically(t.Context(), addRegion("eu"))); err != nil {
 		t.Fatal("the earlier program after steps that expand the schema:", err)
 	}
-	if after := status(t, earlier); len(after) != 4 || !slices.Equal(after, before) {
+	if after := status(t, earlier); len(after) != 5 || !slices.Equal(after, before) {
 		t.Fatalf("the earlier program made %+v of %+v", after, before)
 	}
 
-	sqlitestore.LaterSteps(later, 5, "DROP TABLE one")
+	sqlitestore.LaterSteps(later, 6, "DROP TABLE one")
 	if err := errors.Join(upgrade(t.Context(), later), later.Ping(t.Context())); err != nil {
 		t.Fatal(err)
 	}

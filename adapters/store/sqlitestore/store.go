@@ -38,6 +38,7 @@ type Store struct {
 	*store.Beats
 	*store.Callers
 	*store.Pulses
+	*store.Polls
 
 	path    string
 	options Options
@@ -72,7 +73,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.Beats, s.Callers = store.NewBeats(s.whole(writeTo)), store.NewCallers(s.whole(readFrom))
-	s.Pulses = store.NewPulses(s.whole(readFrom))
+	s.Pulses, s.Polls = store.NewPulses(s.whole(readFrom)), store.NewPolls(s.whole(readFrom))
 	return s, nil
 }
 
@@ -98,6 +99,7 @@ func (s *Store) Close() error {
 	s.Beats.Close()
 	s.Callers.Close()
 	s.Pulses.Close()
+	s.Polls.Close()
 	s.mu.Lock()
 	s.closed = true
 	c := s.to

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"reflect"
-	"regexp"
 	"testing"
 	"time"
 
@@ -71,8 +70,6 @@ func forget[R any](t *tree[R], path string) {
 		*t = t.put(key, v)
 	}
 }
-
-var indexes = regexp.MustCompile(`\[\d+\]`)
 
 // fields are the paths of R's fields that hold no others; bytes and maps are one field.
 func fields[R any]() map[string]bool {

@@ -42,7 +42,7 @@ func everywhere(ctx context.Context, r *store.Roles) error {
 		once, r.Queue.Add(ctx, placement.Waiting{Tenant: "every", Region: "eu", Since: noon}),
 		r.Backups.Put(ctx, placement.Backup{Tenant: "every"}), r.Handles.Add(ctx, []*authorization.Handle{handle}),
 		r.Routes.Create(ctx, route("every", "main")), r.Changes.Append(ctx, "every", []authorization.Change{change}),
-		r.Nonces.Spend(ctx, ticket("every")), r.Audit.Append(ctx, draft),
+		r.Nonces.Spend(ctx, ticket("every")), r.Audit.Append(ctx, draft), deliveryEverywhere(ctx, r),
 	)
 }
 
@@ -58,7 +58,7 @@ func (k *kit) nothing(why string) {
 		if herr == nil && head != (audit.Head{}) {
 			herr = errors.New(why + ": there is an audit entry")
 		}
-		return errors.Join(err, herr)
+		return errors.Join(err, herr, deliveryNowhere(ctx, r, why))
 	})
 	if err := k.do(everywhere); err != nil {
 		k.Fatalf("%s: something was left behind: %v", why, err)
@@ -132,6 +132,7 @@ func danglingRefused(k *kit) {
 		"credential": func(ctx context.Context, r *store.Roles) error {
 			return r.Credentials.Create(ctx, credential("fp", "nobody"))
 		},
+		"reader": func(ctx context.Context, r *store.Roles) error { return r.Objects.Allow(ctx, "i", addressOf(nil)) },
 		"handle": func(ctx context.Context, r *store.Roles) error {
 			handle := authorization.RestoreHandle(authorization.HandleRecord{Tenant: "acme", Principal: "nobody"})
 			return r.Handles.Add(ctx, []*authorization.Handle{handle})
@@ -152,6 +153,7 @@ func ordersFree(k *kit) {
 	k.mustDo(func(ctx context.Context, r *store.Roles) error {
 		handle := authorization.RestoreHandle(authorization.HandleRecord{Tenant: "acme", Principal: "p"})
 		return errors.Join(
+			r.Objects.Allow(ctx, "i", addressOf([]byte("later"))), r.Objects.Put(ctx, []byte("later")),
 			r.Leases.Create(ctx, placement.NewLease("n")), r.Credentials.Create(ctx, credential("fp", "n")),
 			r.Handles.Add(ctx, []*authorization.Handle{handle}), haveNode(ctx, r, "n"), havePrincipal(ctx, r, "acme", "p"),
 		)
@@ -184,10 +186,11 @@ func endedBeginsNothing(k *kit) {
 	_, beat := k.store.Beat(ctx, "n", store.Ticket{}, func(*placement.Node, *placement.Lease) error { return nil })
 	_, _, caller := k.store.Caller(ctx, "fp")
 	_, pulse := k.store.Pulse(ctx, "n")
+	_, poll := k.store.Poll(ctx, "a")
 	for name, err := range map[string]error{
 		"Atomically": k.store.Atomically(ctx, unwanted), "View": k.store.View(ctx, unwanted), "Beat": beat, "Caller": caller,
-		"Pulse": pulse,
-		"Ping":  k.store.Ping(ctx),
+		"Pulse": pulse, "Poll": poll,
+		"Ping": k.store.Ping(ctx),
 	} {
 		k.refused(name, err, fault.Unavailable, "request_ended")
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 
 	"berth/domain/audit"
@@ -57,9 +58,13 @@ func writes() map[string]body {
 		"release":    func(ctx context.Context, r *store.Roles) error { return r.Idempotency.Release(ctx, "every", "every") },
 		"once sweep": func(ctx context.Context, r *store.Roles) error { return second(r.Idempotency.Sweep(ctx, noon, 1)) },
 	}
+	maps.Copy(out, deliveryWrites())
 	for _, s := range samples() {
 		out["create "+s.thing] = func(ctx context.Context, r *store.Roles) error {
 			return s.create(ctx, r, s.full(newMaker(5), "every"))
+		}
+		if s.save == nil {
+			continue
 		}
 		out["save "+s.thing] = func(ctx context.Context, r *store.Roles) error {
 			return s.save(ctx, r, s.full(newMaker(6), "every"))
@@ -121,6 +126,7 @@ func nestingRefused(k *kit) {
 			return err
 		},
 		"Pulse": func(ctx context.Context) error { return second(k.store.Pulse(ctx, "n")) },
+		"Poll":  func(ctx context.Context) error { return second(k.store.Poll(ctx, "a")) },
 	}
 	for outer, run := range map[string]func(body) error{"a transaction": k.do, "a view": k.see} {
 		for name, begin := range inner {

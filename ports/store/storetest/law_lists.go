@@ -30,7 +30,9 @@ type listing struct {
 	list   func(ctx context.Context, r *store.Roles, p store.Page) ([]string, error)
 }
 
-func listings() []listing { return slices.Concat(fleetListings(), accessListings()) }
+func listings() []listing {
+	return slices.Concat(fleetListings(), accessListings(), licenseListings(), deliveryListings())
+}
 
 func keysOf[T any](vs []T, err error) func(key func(T) string) ([]string, error) {
 	return func(key func(T) string) ([]string, error) {

@@ -58,7 +58,7 @@ func (k *kit) missing(s sample) {
 }
 
 func savesCreateNothing(k *kit) {
-	for _, s := range samples() {
+	for _, s := range changing() {
 		k.mustDo(func(ctx context.Context, r *store.Roles) error {
 			return expect(s.save(ctx, r, s.full(k.maker, "missing")), fault.NotFound, s.thing+"_not_found")
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"berth/domain/authorization"
 	"berth/domain/placement"
@@ -99,8 +100,13 @@ func (k *kit) holds(s sample, id string, want any) {
 	s.same(k, s.thing, got, want)
 }
 
+// changing are the samples of what can be saved.
+func changing() []sample {
+	return slices.DeleteFunc(samples(), func(s sample) bool { return s.save == nil })
+}
+
 func everyFieldReplaced(k *kit) {
-	for _, s := range samples() {
+	for _, s := range changing() {
 		k.roundTrip(s, "x", s.bare("x"))
 		k.roundTrip(s, "y", s.full(newMaker(7), "y"))
 		last := s.full(k.maker, "x")
@@ -143,6 +149,9 @@ func readsOwnWrites(k *kit) {
 	for _, s := range samples() {
 		k.mustDo(func(ctx context.Context, r *store.Roles) error {
 			for seed, write := range []func(context.Context, *store.Roles, any) error{s.create, s.save} {
+				if write == nil {
+					continue
+				}
 				want := s.full(newMaker(uint64(seed)), "own")
 				if err := write(ctx, r, want); err != nil {
 					return err

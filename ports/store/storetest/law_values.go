@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"time"
 
@@ -33,8 +35,12 @@ var badTexts = []string{"nul\x00", "\x00", "broken\xff", "cut\xe8\x88"} //nolint
 func badTextRefused(k *kit) {
 	for _, s := range samples() {
 		var paths []string
+		seen := map[string]bool{} // the items of a list are alike
 		each(reflect.ValueOf(s.full(newMaker(1), "id")), reflect.String, func(path string, _ reflect.Value) {
-			paths = append(paths, path)
+			if alike := indexes.ReplaceAllString(path, "[]"); !seen[alike] {
+				seen[alike] = true
+				paths = append(paths, path)
+			}
 		})
 		for _, path := range paths {
 			for _, bad := range badTexts {
@@ -50,6 +56,8 @@ func badTextRefused(k *kit) {
 		k.refused(s.thing+" after it was refused", err, fault.NotFound, s.thing+"_not_found")
 	}
 }
+
+var indexes = regexp.MustCompile(`\[\d+\]`) //nolint:gochecknoglobals // immutable
 
 func setText(v reflect.Value, path, text string) {
 	each(v, reflect.String, func(at string, v reflect.Value) {
@@ -67,13 +75,14 @@ func badKeysRefused(k *kit) {
 	}
 	_, _, err := k.store.Caller(k.ctx, badTexts[0])
 	k.refused("caller", err, fault.Invalid, "invalid_text")
+	k.refused("poll", second(k.store.Poll(k.ctx, badTexts[0])), fault.Invalid, "invalid_text")
 }
 
 // reads are the methods that take text and only read, each called with the same text.
 func reads(id string) map[string]body {
 	page := store.Page{Limit: 3}
 	at := func(after string) store.Page { return store.Page{After: after, Limit: 3} }
-	return map[string]body{
+	out := map[string]body{
 		"region":         func(ctx context.Context, r *store.Roles) error { return second(r.Regions.Get(ctx, id)) },
 		"regions":        func(ctx context.Context, r *store.Roles) error { return second(r.Regions.List(ctx, at(id))) },
 		"node":           func(ctx context.Context, r *store.Roles) error { return second(r.Nodes.Get(ctx, id)) },
@@ -100,6 +109,8 @@ func reads(id string) map[string]body {
 		},
 		"about": func(ctx context.Context, r *store.Roles) error { return second(r.Audit.About(ctx, id, 0, 3)) },
 	}
+	maps.Copy(out, deliveryReads(id))
+	return out
 }
 
 func second[T any](_ T, err error) error { return err }

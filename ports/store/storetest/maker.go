@@ -99,7 +99,11 @@ func (m *maker) structure(v reflect.Value) {
 
 func (m *maker) sequence(v reflect.Value) {
 	if v.Kind() == reflect.Slice {
-		v.Set(reflect.MakeSlice(v.Type(), 32, 32))
+		size := 3
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			size = 32 // of a hash or a key
+		}
+		v.Set(reflect.MakeSlice(v.Type(), size, size))
 	}
 	for i := range v.Len() {
 		m.fill(v.Index(i))

@@ -20,6 +20,7 @@ type mutant struct {
 	view       func(ctx context.Context, fn body) error
 	beat       func(ctx context.Context, node string, t store.Ticket, d decide) (placement.Candidate, error)
 	pulse      func(ctx context.Context, node string) (store.Pulse, error)
+	poll       func(ctx context.Context, agent string) (store.Polled, error)
 	caller     func(ctx context.Context, fingerprint string) (*identity.Credential, placement.NodeStatus, error)
 }
 
@@ -58,6 +59,13 @@ func (m *mutant) Pulse(ctx context.Context, node string) (store.Pulse, error) {
 		return m.pulse(ctx, node)
 	}
 	return m.Memory.Pulse(ctx, node)
+}
+
+func (m *mutant) Poll(ctx context.Context, agent string) (store.Polled, error) {
+	if m.poll != nil {
+		return m.poll(ctx, agent)
+	}
+	return m.Memory.Poll(ctx, agent)
 }
 
 // twisted gives fn roles of which some are broken.

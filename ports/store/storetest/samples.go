@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"berth/domain/authorization"
 	"berth/domain/identity"
@@ -23,7 +24,7 @@ type sample struct {
 	key    func(id string) string
 
 	create func(ctx context.Context, r *store.Roles, record any) error
-	save   func(ctx context.Context, r *store.Roles, record any) error
+	save   func(ctx context.Context, r *store.Roles, record any) error // nil where a record never changes
 	get    func(ctx context.Context, r *store.Roles, key string) (any, error)
 	same   func(k *kit, what string, got, want any)
 }
@@ -97,7 +98,7 @@ func haveNode(ctx context.Context, r *store.Roles, id string) error {
 }
 
 func samples() []sample {
-	return append(fleetSamples(), append(accessSamples(), trustSamples()...)...)
+	return slices.Concat(fleetSamples(), accessSamples(), trustSamples(), licenseSamples(), clusterSamples(), onceWritten())
 }
 
 func fleetSamples() []sample {

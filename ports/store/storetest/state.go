@@ -7,6 +7,8 @@ import (
 
 	"berth/domain/audit"
 	"berth/domain/authorization"
+	"berth/domain/delivery"
+	"berth/domain/entitlement"
 	"berth/domain/identity"
 	"berth/domain/leadership"
 	"berth/domain/placement"
@@ -39,6 +41,26 @@ type state struct {
 	secrets     tree[identity.OneTimeSecretRecord]
 	nonces      tree[store.Ticket]
 
+	customers    tree[entitlement.Customer]
+	licenses     tree[entitlement.LicenseRecord]
+	entitlements tree[entitlement.Entitlement]
+
+	apps       tree[delivery.App]
+	releases   tree[delivery.Release]
+	registries tree[delivery.Registry]
+
+	deployments  tree[delivery.DeploymentRecord]
+	desired      tree[delivery.DesiredRecord]
+	revisions    tree[delivery.Revision]
+	objects      tree[[]byte]
+	allowed      tree[bool]
+	agents       tree[delivery.AgentRecord]
+	observations tree[delivery.Observation]
+	intents      tree[delivery.IntentRecord]
+	secretValues tree[delivery.SecretValue]
+	packages     tree[delivery.PackageRecord]
+	wrapped      tree[wrappedSecret]
+
 	audit tree[audit.Entry]
 	once  tree[store.Once]
 }
@@ -53,7 +75,13 @@ func (t *tx) roles() *store.Roles {
 		Routes: routes{t}, Changes: changes{t}, Standings: standings{t},
 		Credentials: credentials{of(t, credentialKind)}, Keys: signingKeys{of(t, signingKeyKind)},
 		Tokens: operatorTokens{of(t, operatorTokenKind)}, Secrets: secrets{of(t, secretKind)}, Nonces: nonces{t},
-		Audit: entries{t}, Idempotency: idempotency{t},
+		Customers: customers{of(t, customerKind)}, Licenses: licenses{of(t, licenseKind)}, Entitlements: entitlements{t},
+		Apps: apps{of(t, appKind)}, Releases: releases{t}, Registries: registries{of(t, registryKind)},
+		Deployments: deployments{of(t, deploymentKind)}, DesiredStates: desiredStates{of(t, desiredKind)},
+		Revisions: revisions{t}, Objects: objects{t}, Agents: agents{of(t, agentKind)}, Observations: observations{t},
+		Intents: intents{of(t, intentKind)}, SecretValues: secretValues{t}, Packages: packages{of(t, packageKind)},
+		WrappedSecrets: wrappedSecrets{t},
+		Audit:          entries{t}, Idempotency: idempotency{t},
 	}
 }
 
@@ -144,6 +172,18 @@ func (a aggregate[T, R]) Get(_ context.Context, id string) (v T, err error) {
 		return v, store.Missing(a.kind.thing)
 	}
 	return a.kind.restore(own(r)), nil
+}
+
+func (a aggregate[T, R]) remove(id string) error {
+	if err := a.writing(id); err != nil {
+		return err
+	}
+	at := a.kind.tree(&a.state)
+	if !at.has(id) {
+		return store.Missing(a.kind.thing)
+	}
+	*at = at.remove(id)
+	return nil
 }
 
 // page lists what passes the filter.

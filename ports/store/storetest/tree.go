@@ -121,6 +121,21 @@ func (n *leaf[V]) above(after string, yield func(string, V) bool) bool {
 	return n.right.above(after, yield)
 }
 
+// below yields what has a key below before, from the highest down; everything where before is empty.
+func (t tree[V]) below(before string) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) { t.root.below(before, yield) }
+}
+
+func (n *leaf[V]) below(before string, yield func(string, V) bool) bool {
+	if n == nil {
+		return true
+	}
+	if (before == "" || n.key < before) && (!n.right.below(before, yield) || !yield(n.key, n.value)) {
+		return false
+	}
+	return n.left.below(before, yield)
+}
+
 // last returns the value of the highest key.
 func (t tree[V]) last() (value V, found bool) {
 	for n := t.root; n != nil; n = n.right {

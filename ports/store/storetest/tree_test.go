@@ -45,6 +45,14 @@ func compare(t *rapid.T, got tree[int], want map[string]int, after string) {
 	if !slices.Equal(keys, sorted) {
 		t.Fatalf("the keys above %q are %q, want %q", after, keys, sorted)
 	}
+	var downward []string
+	for key := range got.below(after) {
+		downward = append(downward, key)
+	}
+	lower := slices.DeleteFunc(slices.Sorted(maps.Keys(want)), func(k string) bool { return after != "" && k >= after })
+	if slices.Reverse(lower); !slices.Equal(downward, lower) {
+		t.Fatalf("the keys below %q are %q, want %q", after, downward, lower)
+	}
 	for key := range want {
 		if value, found := got.get(key); !found || value != want[key] {
 			t.Fatalf("get %q: %d, %t", key, value, found)

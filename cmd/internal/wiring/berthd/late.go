@@ -177,6 +177,15 @@ func (l *late) Pulse(ctx context.Context, node string) (store.Pulse, error) {
 	return db.Pulse(ctx, node)
 }
 
+// Poll is store.Polls'.
+func (l *late) Poll(ctx context.Context, agent string) (store.Polled, error) {
+	db, err := l.get(ctx)
+	if err != nil {
+		return store.Polled{}, err
+	}
+	return db.Poll(ctx, agent)
+}
+
 // Ping is store.Store's.
 func (l *late) Ping(ctx context.Context) error {
 	db, err := l.get(ctx)
