@@ -38,14 +38,22 @@ func outlines(texts ...string) []delivery.Outline {
 
 // wish reads "shop, db 1.0.0" as what is wanted, every app of the catalogue being allowed in any version.
 func wish(catalogue []delivery.Outline, want string, installed map[string]string) delivery.Wish {
-	w := delivery.Wish{Installed: installed, Allowed: map[string]string{}}
+	allowed := map[string]string{}
 	for _, o := range catalogue {
-		w.Allowed[o.App] = ""
+		allowed[o.App] = ""
 	}
+	w := delivery.Wish{Installed: installed, Allowed: only(allowed)}
 	for _, o := range outlines(strings.Split(want, ", ")...) {
 		w.Want = append(w.Want, delivery.Choice{App: o.App, Version: o.Version})
 	}
 	return w
+}
+
+func only(allowed map[string]string) func(string) (string, bool) {
+	return func(app string) (string, bool) {
+		versions, ok := allowed[app]
+		return versions, ok
+	}
 }
 
 func told(choices []delivery.Choice, faults []*fault.Error) string {
@@ -156,7 +164,7 @@ func TestPlan(t *testing.T) {
 			all := outlines(c.catalogue...)
 			w := wish(all, c.want, c.installed)
 			if c.allowed != nil {
-				w.Allowed = c.allowed
+				w.Allowed = only(c.allowed)
 			}
 			if got := told(delivery.Plan(delivery.NewCatalogue(all), w)); got != c.plan {
 				t.Errorf("got  %s\nwant %s", got, c.plan)
@@ -167,13 +175,15 @@ func TestPlan(t *testing.T) {
 
 type puzzle struct {
 	catalogue []delivery.Outline
+	allowed   map[string]string
 	wish      delivery.Wish
 }
 
 func drawPuzzle(t *rapid.T) puzzle {
 	apps := []string{"a", "b", "c", "d"}
 	ranges := []string{"", "^1", "^2", ">=1.1.0", "<2", ">=1.0.0-0"}
-	p := puzzle{wish: delivery.Wish{Installed: map[string]string{}, Allowed: map[string]string{}}}
+	p := puzzle{allowed: map[string]string{}}
+	p.wish = delivery.Wish{Installed: map[string]string{}, Allowed: only(p.allowed)}
 	for _, app := range apps {
 		for _, v := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1.0.0", "1.1.0", "2.0.0", "2.1.0-rc.1"}), 0, 3, rapid.ID).Draw(t, "versions of "+app) {
 			o := delivery.Outline{App: app, Version: v}
@@ -185,7 +195,7 @@ func drawPuzzle(t *rapid.T) puzzle {
 			case 0:
 				p.wish.Installed[app] = v
 			case 1, 2, 3:
-				p.wish.Allowed[app] = rapid.SampledFrom(ranges).Draw(t, "allowed")
+				p.allowed[app] = rapid.SampledFrom(ranges).Draw(t, "allowed")
 			}
 		}
 	}
@@ -257,7 +267,7 @@ func (p puzzle) brute() map[string]string {
 	options := map[string][]string{}
 	for _, c := range p.wish.Want {
 		apps = append(apps, c.App)
-		allowed, ok := p.wish.Allowed[c.App]
+		allowed, ok := p.allowed[c.App]
 		for _, o := range p.catalogue {
 			if ok && o.App == c.App && puzzleWithin(allowed, o.Version) && (c.Version == "" || c.Version == o.Version) {
 				options[c.App] = append(options[c.App], o.Version)
@@ -341,7 +351,7 @@ func TestCureOfAMissingDependencyIsOne(t *testing.T) {
 	cured := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPuzzle(t)
-		p.wish = delivery.Wish{Want: p.wish.Want[:1], Installed: map[string]string{}, Allowed: map[string]string{"a": "", "b": "", "c": "", "d": ""}}
+		p.wish = delivery.Wish{Want: p.wish.Want[:1], Installed: map[string]string{}, Allowed: only(map[string]string{"a": "", "b": "", "c": "", "d": ""})}
 		_, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)
 		if len(faults) != 1 || faults[0].Slug != "dependency_missing" {
 			return

@@ -183,16 +183,10 @@ func (j *judging) uninstall() {
 // plan chooses the version, with what is there and what may be chosen.
 func (j *judging) plan() {
 	w := Wish{
-		Want: []Choice{{App: j.App, Version: j.Asked.Version}}, Installed: map[string]string{},
-		Allowed: map[string]string{j.App: j.entitlement.Versions},
+		Want: []Choice{{App: j.App, Version: j.Asked.Version}}, Installed: map[string]string{}, Allowed: j.allowed,
 	}
 	for _, a := range running(j.Apps) {
 		w.Installed[a.App] = a.Version
-	}
-	for _, e := range j.Entitlements {
-		if e.WithdrawnAt.IsZero() {
-			w.Allowed[e.App] = e.Versions
-		}
 	}
 	if j.Action == Upgrade && j.From != "" && !j.rises(&w) {
 		return
@@ -212,9 +206,21 @@ func (j *judging) plan() {
 	}
 }
 
+// allowed is what the license lets be chosen, and the app itself, whether or not it was taken off.
+func (j *judging) allowed(app string) (string, bool) {
+	if app == j.App {
+		return j.entitlement.Versions, true
+	}
+	i := slices.IndexFunc(j.Entitlements, func(e entitlement.Entitlement) bool { return e.App == app })
+	if i < 0 {
+		return "", false
+	}
+	return j.Entitlements[i].Versions, j.Entitlements[i].WithdrawnAt.IsZero()
+}
+
 // highest is the version that Plan says why it does not go.
 func (j *judging) highest(w Wish) string {
-	for _, v := range j.Catalogue.Within(j.App, w.Allowed[j.App]) {
+	for _, v := range j.Catalogue.Within(j.App, j.entitlement.Versions) {
 		if w.Above == nil || higher(v, w.Above[j.App]) {
 			return v
 		}
