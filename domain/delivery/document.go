@@ -17,8 +17,7 @@ const (
 	// MaxAppList is the longest list of apps, in bytes.
 	MaxAppList = 8 << 20
 
-	MaxAppImages = 64
-	maxSeals     = 64
+	maxSeals = 64
 )
 
 // Payload is what is signed of a desired state, and what an agent reads (D1).

@@ -7,8 +7,9 @@ import "context"
 // MaxSecret is the longest secret in bytes.
 const MaxSecret = 64 << 10
 
-// Wrapper wraps and unwraps. Its methods are safe for concurrent use. Unavailable keywrap_unavailable where the keeper
-// does not answer or refuses; trying again is safe.
+// Wrapper wraps and unwraps. Its methods are safe for concurrent use and neither keep nor change what they are given.
+// Unavailable keywrap_unavailable where the keeper does not answer or refuses, or the context ended first; trying again is
+// safe. Internal wrap_binding for an empty binding.
 type Wrapper interface {
 	// Wrap returns ciphertext that only Unwrap with the same binding opens. The binding says what the secret is and whose,
 	// such as "parameter/ins_1/shop/password": a ciphertext that was moved elsewhere does not open. It is no secret. Each
