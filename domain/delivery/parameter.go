@@ -161,7 +161,7 @@ func (p Parameter) wrong(text string) string {
 	}
 	switch p.Type {
 	case ParameterInt:
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text || max(n, -n) > ident.MaxCounter {
+		if n, err := strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text || n < -ident.MaxCounter || n > ident.MaxCounter {
 			return "it is no whole number between -(2^53-1) and 2^53-1, written without leading zeros"
 		}
 	case ParameterBool:
@@ -177,7 +177,7 @@ func (p Parameter) wrong(text string) string {
 			return "it is none of " + strings.Join(p.Values, ", ")
 		}
 	case ParameterString:
-		if re, err := p.pattern(); err != nil || !re.MatchString(text) {
+		if re, err := p.pattern(); p.Pattern != "" && (err != nil || !re.MatchString(text)) {
 			return "it does not match " + p.Pattern
 		}
 	}
