@@ -156,11 +156,24 @@ func (s submission) prepare(ctx context.Context) (prepared, error) {
 		Deployment: f.deployment, Choice: delivery.Choice{App: s.App, Version: first.Version, Parameters: s.Parameters},
 		By: delivery.ByCustomer, Keep: p.basis.keep, Platforms: f.platforms,
 	})
+	if err := failed(faults); err != nil {
+		return prepared{}, err
+	}
 	p.outcome = &delivery.Preparation{Faults: faults, Usage: p.app.App.Usage}
 	if ctx.Err() != nil { // what was not answered in time says nothing about the images
 		return prepared{}, store.Ended(ctx.Err())
 	}
 	return p, nil
+}
+
+// failed returns what is no answer to the intent: that something could not be found out, which is tried again.
+func failed(faults []*fault.Error) error {
+	for _, f := range faults {
+		if f.Kind == fault.Internal || f.Kind == fault.Unavailable && f.Slug != "image_check_unavailable" {
+			return f
+		}
+	}
+	return nil
 }
 
 // concern are the apps of whose releases something has to be known: of an app that never was on the license, nothing.

@@ -56,7 +56,7 @@ func only(allowed map[string]string) func(string) (string, bool) {
 	}
 }
 
-func told(choices []delivery.Choice, faults []*fault.Error) string {
+func planTold(choices []delivery.Choice, faults []*fault.Error) string {
 	var parts []string
 	for _, c := range choices {
 		parts = append(parts, c.App+" "+c.Version)
@@ -166,7 +166,7 @@ func TestPlan(t *testing.T) {
 			if c.allowed != nil {
 				w.Allowed = only(c.allowed)
 			}
-			if got := told(delivery.Plan(delivery.NewCatalogue(all), w)); got != c.plan {
+			if got := planTold(delivery.Plan(delivery.NewCatalogue(all), w)); got != c.plan {
 				t.Errorf("got  %s\nwant %s", got, c.plan)
 			}
 		})
@@ -309,12 +309,12 @@ func TestPlanIsWhatTryingEverythingFinds(t *testing.T) {
 		choices, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)
 		want := p.brute()
 		if (want == nil) != (len(faults) > 0) || (want == nil) != (choices == nil) {
-			t.Fatalf("%+v\ngot %s, by trying %v", p, told(choices, faults), want)
+			t.Fatalf("%+v\ngot %s, by trying %v", p, planTold(choices, faults), want)
 		}
 		seen := map[string]bool{}
 		for _, c := range choices {
 			if want[c.App] != c.Version {
-				t.Fatalf("%+v\ngot %s, by trying %v", p, told(choices, faults), want)
+				t.Fatalf("%+v\ngot %s, by trying %v", p, planTold(choices, faults), want)
 			}
 			seen[c.App] = true
 			for _, q := range p.needs(c) {
@@ -330,8 +330,8 @@ func TestPlanIsWhatTryingEverythingFinds(t *testing.T) {
 		}
 		slices.Reverse(p.catalogue)
 		slices.Reverse(p.wish.Want)
-		if again := told(delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)); again != told(choices, faults) {
-			t.Fatalf("got %s, and in another order %s", told(choices, faults), again)
+		if again := planTold(delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)); again != planTold(choices, faults) {
+			t.Fatalf("got %s, and in another order %s", planTold(choices, faults), again)
 		}
 	})
 }
@@ -364,12 +364,12 @@ func TestCureOfAMissingDependencyIsOne(t *testing.T) {
 		for _, o := range outlines(strings.Split(list, ", then ")...) {
 			step := delivery.Wish{Want: []delivery.Choice{{App: o.App, Version: o.Version}}, Installed: p.wish.Installed, Allowed: p.wish.Allowed}
 			if _, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), step); len(faults) > 0 {
-				t.Fatalf("%+v\n%s can not be installed: %s", p, o.App, told(nil, faults))
+				t.Fatalf("%+v\n%s can not be installed: %s", p, o.App, planTold(nil, faults))
 			}
 			p.wish.Installed[o.App] = o.Version
 		}
 		if _, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish); len(faults) > 0 {
-			t.Fatalf("%+v\nafter all that: %s", p, told(nil, faults))
+			t.Fatalf("%+v\nafter all that: %s", p, planTold(nil, faults))
 		}
 	})
 	if cured == 0 {
@@ -397,6 +397,6 @@ func TestPlanIsBounded(t *testing.T) {
 	w := wish(all, strings.Join(append(want, "app-99"), ", "), nil)
 	_, faults := delivery.Plan(delivery.NewCatalogue(all), w)
 	if len(faults) == 0 || faults[0].Slug != "dependency_conflict" || faults[0].Cure == "" {
-		t.Errorf("got %s", told(nil, faults))
+		t.Errorf("got %s", planTold(nil, faults))
 	}
 }
