@@ -345,13 +345,34 @@ func (p puzzle) needs(c delivery.Choice) []delivery.Requirement {
 	return nil
 }
 
-// What dependency_missing says to install first makes the wish come true.
+// drawLayers is a catalogue without circles, in which things that are missing can mostly be had.
+func drawLayers(t *rapid.T) puzzle {
+	var p puzzle
+	apps := []string{"a", "b", "c", "d"}
+	for i, app := range apps {
+		for _, v := range []string{"1.0.0", "2.0.0"} {
+			o := delivery.Outline{App: app, Version: v}
+			if rest := apps[i+1:]; len(rest) > 0 {
+				for _, need := range rapid.SliceOfNDistinct(rapid.SampledFrom(rest), 0, 2, rapid.ID).Draw(t, "needs") {
+					versions := rapid.SampledFrom([]string{"", "^1", "^2", ">=1.1.0"}).Draw(t, "range")
+					o.Requires = append(o.Requires, delivery.Requirement{App: need, Versions: versions})
+				}
+			}
+			p.catalogue = append(p.catalogue, o)
+		}
+	}
+	p.wish = delivery.Wish{
+		Want: []delivery.Choice{{App: "a"}}, Installed: map[string]string{}, Allowed: only(map[string]string{"a": "", "b": "", "c": "", "d": ""}),
+	}
+	return p
+}
+
+// What dependency_missing says to install first can be installed in that order, and makes the wish come true.
 func TestCureOfAMissingDependencyIsOne(t *testing.T) {
 	t.Parallel()
 	cured := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawPuzzle(t)
-		p.wish = delivery.Wish{Want: p.wish.Want[:1], Installed: map[string]string{}, Allowed: only(map[string]string{"a": "", "b": "", "c": "", "d": ""})}
+		p := drawLayers(t)
 		_, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)
 		if len(faults) != 1 || faults[0].Slug != "dependency_missing" {
 			return
@@ -372,8 +393,8 @@ func TestCureOfAMissingDependencyIsOne(t *testing.T) {
 			t.Fatalf("%+v\nafter all that: %s", p, planTold(nil, faults))
 		}
 	})
-	if cured == 0 {
-		t.Error("no case was cured")
+	if cured < 3 {
+		t.Errorf("only %d cases were cured", cured)
 	}
 }
 
