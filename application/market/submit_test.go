@@ -118,6 +118,57 @@ func TestAnAppThatIsNotOnTheLicenseMayAsWellNotExist(t *testing.T) {
 	}
 }
 
+// looked tells of which apps releases were read.
+type looked struct {
+	store.Store
+	apps map[string]bool
+}
+
+func (s *looked) View(ctx context.Context, fn func(context.Context, *store.Roles) error) error {
+	return s.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
+		noted := *r
+		noted.Releases = lookedReleases{r.Releases, s.apps}
+		return fn(ctx, &noted)
+	})
+}
+
+type lookedReleases struct {
+	store.Releases
+	apps map[string]bool
+}
+
+func (l lookedReleases) Outlines(ctx context.Context, apps []string) ([]store.ReleaseOutline, error) {
+	for _, app := range apps {
+		l.apps[app] = true
+	}
+	return l.Releases.Outlines(ctx, apps)
+}
+
+// Of an app that is not on the license nothing is read, so that the time an answer takes does not tell whether there is
+// one; of one that is, all that it needs is, so that the answer says what to do first.
+func TestWhatIsReadForAnIntent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.entitled("shop", "db", "disk")
+	w.do(func(ctx context.Context, r *store.Roles) error {
+		w.release(ctx, r, "db 2.1.0: disk")
+		w.release(ctx, r, "disk 1.0.0")
+		return nil
+	})
+	l := &looked{Store: w.mem, apps: map[string]bool{}}
+	w.Market.Store = l
+	_, err := w.submit(delivery.Install, "secret", "")
+	w.against(err, "not_entitled")
+	if len(l.apps) > 0 {
+		t.Errorf("read %v", l.apps)
+	}
+	_, err = w.submit(delivery.Install, "shop", "")
+	w.against(err, "dependency_missing")
+	if f, _ := fault.As(err); f.Cure != "install disk 1.0.0, then db 2.1.0 first" {
+		t.Errorf("the cure is %q", f.Cure)
+	}
+}
+
 // Requests out of form are refused before anything is read, each part named.
 func TestRequestsOutOfForm(t *testing.T) {
 	t.Parallel()
