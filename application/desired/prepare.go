@@ -35,7 +35,8 @@ type Prepared struct {
 // Prepare makes of a choice what is to run: the release with its parameters settled, rendered, judged by what this
 // deployment allows, each image looked up and pinned. It changes nothing. All that stands against it is told together:
 // NotFound version_unknown; Invalid parameter_…, manifest_…, ingress_host_refused, registry_unknown, image_missing,
-// platform_unsupported; Unavailable image_check_unavailable, render_unavailable.
+// platform_unsupported; Unavailable image_check_unavailable, render_unavailable. App.Usage is there as far as it could be
+// known.
 func (d *Desired) Prepare(ctx context.Context, in PrepareRequest) (Prepared, []*fault.Error) {
 	known, err := d.known(ctx, in)
 	if err != nil {
@@ -50,7 +51,8 @@ func (d *Desired) Prepare(ctx context.Context, in PrepareRequest) (Prepared, []*
 	errs = append(errs, known.judge(in, docs)...)
 	pins, missing := d.images(ctx, known.registries, delivery.Images(docs), in.Platforms)
 	if errs = append(errs, missing...); len(errs) > 0 {
-		return Prepared{}, errs
+		use, _ := delivery.Use(docs) // so that a quota is judged, too
+		return Prepared{App: delivery.DesiredApp{Usage: use}}, errs
 	}
 	return known.assemble(in, chosen, delivery.Pin(docs, pins))
 }

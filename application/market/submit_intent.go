@@ -142,7 +142,7 @@ func (s submission) prepare(ctx context.Context) (prepared, error) {
 		return prepared{}, err
 	}
 	p := prepared{asked: s.Asked, catalogue: delivery.NewCatalogue(known), known: map[string]bool{}}
-	for _, app := range f.concerned(s.App) {
+	for _, app := range s.concern(f) {
 		p.known[app] = true
 	}
 	first := delivery.Judge(f.question(s.Asked, p.catalogue))
@@ -156,8 +156,32 @@ func (s submission) prepare(ctx context.Context) (prepared, error) {
 		Deployment: f.deployment, Choice: delivery.Choice{App: s.App, Version: first.Version, Parameters: s.Parameters},
 		By: delivery.ByCustomer, Keep: p.basis.keep, Platforms: f.platforms,
 	})
+	if err := failed(faults); err != nil {
+		return prepared{}, err
+	}
 	p.outcome = &delivery.Preparation{Faults: faults, Usage: p.app.App.Usage}
-	return p, ctx.Err()
+	if ctx.Err() != nil { // what was not answered in time says nothing about the images
+		return prepared{}, store.Ended(ctx.Err())
+	}
+	return p, nil
+}
+
+// failed returns what is no answer to the intent: that something could not be found out, which is tried again.
+func failed(faults []*fault.Error) error {
+	for _, f := range faults {
+		if f.Kind == fault.Internal || f.Kind == fault.Unavailable && f.Slug != "image_check_unavailable" {
+			return f
+		}
+	}
+	return nil
+}
+
+// concern are the apps of whose releases something has to be known: of an app that never was on the license, nothing.
+func (s submission) concern(f facts) []string {
+	if _, entitled := f.entitled(s.App); entitled {
+		return f.concerned(s.App)
+	}
+	return f.concerned()
 }
 
 // look reads what is known of the deployment, and of the releases that it is about.
@@ -167,11 +191,7 @@ func (s submission) look(ctx context.Context) (f facts, known []delivery.Outline
 		if f, err = gather(ctx, r, s.Caller, now); err != nil {
 			return err
 		}
-		apps := f.concerned()
-		if _, entitled := f.entitled(s.App); entitled {
-			apps = append(apps, s.App)
-		}
-		known, err = outlines(ctx, r, apps)
+		known, err = outlines(ctx, r, s.concern(f))
 		return err
 	})
 	return f, known, err
@@ -203,7 +223,8 @@ func (p prepared) decide(now desired.Situation) (delivery.Judgement, delivery.Ed
 // nothing was read: what they need of one another could not be judged.
 func (p prepared) moved(now desired.Situation) bool {
 	head := now.Head.Record().Apps
-	if slices.ContainsFunc(head, func(a delivery.DesiredApp) bool { return !p.known[a.App] }) {
+	if slices.ContainsFunc(head, func(a delivery.DesiredApp) bool { return !p.known[a.App] }) ||
+		now.Entitlement(p.asked.App) != nil && !p.known[p.asked.App] {
 		return true
 	}
 	if p.outcome == nil {

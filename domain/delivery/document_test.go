@@ -26,7 +26,7 @@ func aPayload(apps int) delivery.Payload {
 	return p
 }
 
-// told is what an agent is told of an app: neither parameters, nor use, nor since when.
+// asTold is what an agent is told of an app: neither parameters, nor use, nor since when.
 func asTold(apps []delivery.DesiredApp) []delivery.DesiredApp {
 	out := []delivery.DesiredApp{}
 	for _, a := range apps {

@@ -70,9 +70,7 @@ func Judge(q Question) Judgement {
 	}
 	j.plan()
 	j.gate()
-	if q.Prepared != nil {
-		j.Against = append(j.Against, q.Prepared.Faults...)
-	}
+	j.preparation()
 	j.quota()
 	return j.Judgement
 }
@@ -259,6 +257,24 @@ func (j *judging) gate() {
 				"upgrading %s from %s to %s runs the schema migrations of %s, for which the gate is closed",
 				j.App, j.From, j.Judgement.Version, r.Version).Curable("ask the vendor to open the schema gate of this deployment"))
 			return
+		}
+	}
+}
+
+// preparation adds what rendering and registries say. Where they do not know what would cure it, trying again may, or
+// the vendor has to.
+func (j *judging) preparation() {
+	if j.Prepared == nil {
+		return
+	}
+	for _, f := range j.Prepared.Faults {
+		switch {
+		case f.Cure != "":
+			j.against(f)
+		case f.Kind == fault.Unavailable:
+			j.against(f.Curable("try again later; where it stays so, ask the vendor"))
+		default:
+			j.against(f.Curable("choose another version, or ask the vendor"))
 		}
 	}
 }

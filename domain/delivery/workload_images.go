@@ -102,7 +102,7 @@ func ParametersSecret(app string, declared []Parameter) (Document, bool) {
 	for _, p := range declared {
 		if p.Secret {
 			values[p.Name] = ""
-			places[pointer([]string{"stringData", p.Name})] = p.Name
+			places[Pointer([]string{"stringData", p.Name})] = p.Name
 		}
 	}
 	return Document{Origin: name, Secrets: places, Object: map[string]any{
@@ -133,9 +133,9 @@ func unescaped(step string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 }
 
-// identity is what a value that a customer chose may not change (E4): which objects there are, what runs in them, and as
+// identities is what a value that a customer chose may not change (E4): which objects there are, what runs in them, and as
 // whom.
-func identity(docs []Document) []string {
+func identities(docs []Document) []string {
 	var out []string
 	for _, d := range docs {
 		object := d.text("apiVersion") + " " + d.kind() + "/" + d.name() + " in " + d.text("metadata", "namespace")
@@ -156,4 +156,4 @@ func identity(docs []Document) []string {
 
 // SameIdentity tells whether two renderings of a release are the same objects with the same images, containers and
 // accounts: what a customer sets may change nothing of that (E4).
-func SameIdentity(a, b []Document) bool { return slices.Equal(identity(a), identity(b)) }
+func SameIdentity(a, b []Document) bool { return slices.Equal(identities(a), identities(b)) }
