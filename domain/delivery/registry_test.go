@@ -43,7 +43,7 @@ func TestImageReferences(t *testing.T) {
 		"registry.example.com/a//b:1", "registry.example.com/a/:1", "registry.example.com/-a:1", "registry.example.com/a-:1", "registry.example.com/a..b:1",
 		"registry.example.com/a___b:1", "registry.example.com/a._b:1", "registry.example.com/../b:1", "registry.example.com/app:" + strings.Repeat("1", 129),
 		"registry.example.com/" + strings.Repeat("a", 256) + ":1", "registry.example.com/app:1\n", " registry.example.com/app:1", "registry.example.com/app:1:2",
-		"registry.example.com:99999/app:1", "user@registry.example.com/app:1", "${image}",
+		"docker.io/nginx:1.27", "index.docker.io/nginx:1.27", "registry.example.com:99999/app:1", "user@registry.example.com/app:1", "${image}",
 	} {
 		if _, err := delivery.ParseImage(text); err == nil || err.Slug != "image_reference_invalid" || err.Cure == "" {
 			t.Errorf("%q is accepted", text)
@@ -122,9 +122,9 @@ func wantFault(t *testing.T, err error, want ...string) {
 	switch {
 	case !ok:
 	case len(f.Errors) > 0:
-		got = told(f.Errors)
+		got = named(f.Errors)
 	default:
-		got = told([]*fault.Error{f})
+		got = named([]*fault.Error{f})
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q: %v", got, want, err)
@@ -147,7 +147,7 @@ func TestRegistryOfAHost(t *testing.T) {
 			}
 		}
 	}
-	wantTold(t, delivery.CheckImages([]delivery.Registry{own}, []string{"own.example/a:1", "other.example/a:1", "nginx"}),
+	wantNamed(t, delivery.CheckImages([]delivery.Registry{own}, []string{"own.example/a:1", "other.example/a:1", "nginx"}),
 		"registry_unknown other.example/a:1", "image_reference_invalid nginx")
 }
 

@@ -204,7 +204,7 @@ func TestWhatIsRefused(t *testing.T) {
 		faults := delivery.Check(policy(), docs)
 		slug, at, _ := strings.Cut(r.want, " ")
 		want := slug + " " + docs[r.doc].Origin + ":" + at
-		if got := told(faults); len(got) != 1 || got[0] != want {
+		if got := named(faults); len(got) != 1 || got[0] != want {
 			t.Errorf("%s = %v:\n got %q\nwant %q", r.path, r.value, got, want)
 		}
 	}
@@ -407,33 +407,33 @@ func TestKindsThatAreRefused(t *testing.T) {
 	} {
 		version, name, _ := strings.Cut(k, " ")
 		faults := delivery.Check(policy(), append(shop(t), decode(t, "x#1", fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"other"}}`, version, name))))
-		wantTold(t, faults, "manifest_kind_refused x#1:")
+		wantNamed(t, faults, "manifest_kind_refused x#1:")
 	}
 	for _, text := range []string{`{}`, `{"kind":1,"apiVersion":[]}`, `{"kind":"Secret"}`, `{"metadata":"x"}`} {
-		wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", text))), "manifest_kind_refused x#1:")
+		wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", text))), "manifest_kind_refused x#1:")
 	}
 	strict := policy()
 	strict.ConfigMaps = false
 	strict.Externals = append(strict.Externals, "ConfigMap/shop")
-	wantTold(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6:")
+	wantNamed(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6:")
 }
 
 // What is wrong with an app as a whole.
 func TestAppsAsAWhole(t *testing.T) {
 	t.Parallel()
-	wantTold(t, delivery.Check(policy(), nil), "manifest_empty ")
+	wantNamed(t, delivery.Check(policy(), nil), "manifest_empty ")
 	many := shop(t)
 	for i := range delivery.MaxObjects {
 		many = append(many, decode(t, "x#"+strconv.Itoa(i), `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s`+strconv.Itoa(i)+`"}}`))
 	}
-	wantTold(t, delivery.Check(policy(), many), "manifest_too_large ")
-	wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", secretText))), "manifest_repeated x#1:")
-	wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"v1","kind":"Secret"}`))), "manifest_field_refused x#1:")
-	wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`))),
+	wantNamed(t, delivery.Check(policy(), many), "manifest_too_large ")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", secretText))), "manifest_repeated x#1:")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"v1","kind":"Secret"}`))), "manifest_field_refused x#1:")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`))),
 		"manifest_field_refused x#1:/spec/selector", "manifest_insecure x#1:/spec/template/spec/automountServiceAccountToken", "manifest_field_refused x#1:/spec/template/spec")
 
-	wantTold(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages)))
-	wantTold(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages+1)), "manifest_too_large ")
+	wantNamed(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages)))
+	wantNamed(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages+1)), "manifest_too_large ")
 }
 
 // withImages is the shop with that many images, in several Deployments.
@@ -464,13 +464,13 @@ func TestPlacesOfSecrets(t *testing.T) {
 	} {
 		docs := shop(t)
 		docs[theSecret].Secrets = map[string]string{place: "password"}
-		if got := told(delivery.Check(policy(), docs)); ok != (len(got) == 0) || !ok && !slices.Equal(got, []string{"secret_place_refused shop.yaml#4:"}) {
+		if got := named(delivery.Check(policy(), docs)); ok != (len(got) == 0) || !ok && !slices.Equal(got, []string{"secret_place_refused shop.yaml#4:"}) {
 			t.Errorf("%q: %q", place, got)
 		}
 	}
 	docs := shop(t)
 	docs[theDeployment].Secrets = map[string]string{"/stringData/password": "password"}
-	wantTold(t, delivery.Check(policy(), docs), "secret_place_refused shop.yaml#1:")
+	wantNamed(t, delivery.Check(policy(), docs), "secret_place_refused shop.yaml#1:")
 }
 
 // Everything that is wrong is told at once, each object by its name, up to a bound.
@@ -480,7 +480,7 @@ func TestAllThatIsRefusedIsTold(t *testing.T) {
 	put(t, docs[theDeployment].Object, podAt+".hostNetwork", true)
 	put(t, docs[theService].Object, "spec.type", "NodePort")
 	put(t, docs[theIngress].Object, "spec.rules.0.host", "evil.example.com")
-	wantTold(t, delivery.Check(policy(), docs), "manifest_insecure shop.yaml#1:"+podJSON+"/hostNetwork", "manifest_field_refused shop.yaml#2:/spec/type",
+	wantNamed(t, delivery.Check(policy(), docs), "manifest_insecure shop.yaml#1:"+podJSON+"/hostNetwork", "manifest_field_refused shop.yaml#2:/spec/type",
 		"ingress_host_refused shop.yaml#3:/spec/rules/0/host")
 	wild := shop(t)
 	for i := range 300 {
