@@ -44,7 +44,7 @@ func CheckParameters(declared []Parameter) []*fault.Error {
 	seen := map[string]bool{}
 	for i, p := range declared {
 		at := strconv.Itoa(i)
-		if !validParameterName(p.Name) {
+		if !ValidParameterName(p.Name) {
 			errs = append(errs, invalid("parameter_name_invalid",
 				"a parameter's name is a letter and up to 62 letters, digits, '_', '.' and '-'").At(at+".name"))
 		}
@@ -69,7 +69,8 @@ func nested(declared []Parameter) []*fault.Error {
 	return errs
 }
 
-func validParameterName(name string) bool {
+// ValidParameterName accepts the names that parameters have.
+func ValidParameterName(name string) bool {
 	if name == "" || len(name) > maxParameterName || !letter(name[0]) || strings.Contains(name, "..") || strings.HasSuffix(name, ".") {
 		return false
 	}
@@ -161,7 +162,7 @@ func (p Parameter) wrong(text string) string {
 	}
 	switch p.Type {
 	case ParameterInt:
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text || max(n, -n) > ident.MaxCounter {
+		if n, err := strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text || n < -ident.MaxCounter || n > ident.MaxCounter {
 			return "it is no whole number between -(2^53-1) and 2^53-1, written without leading zeros"
 		}
 	case ParameterBool:
@@ -177,7 +178,7 @@ func (p Parameter) wrong(text string) string {
 			return "it is none of " + strings.Join(p.Values, ", ")
 		}
 	case ParameterString:
-		if re, err := p.pattern(); err != nil || !re.MatchString(text) {
+		if re, err := p.pattern(); p.Pattern != "" && (err != nil || !re.MatchString(text)) {
 			return "it does not match " + p.Pattern
 		}
 	}

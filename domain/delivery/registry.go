@@ -123,7 +123,7 @@ func dnsName(text string) bool {
 func RegistryOf(registries []Registry, host string) (Registry, *fault.Error) {
 	var found *Registry
 	for i, r := range registries {
-		if r.MirrorOf == host || r.Host == host && found == nil {
+		if host != "" && (r.MirrorOf == host || r.Host == host && found == nil) {
 			found = &registries[i]
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,8 +64,8 @@ func bare(v any) any {
 		}
 		return out
 	case float64: // whole numbers have one form, whichever way they were written
-		if n := int64(v); float64(n) == v && max(n, -n) <= ident.MaxCounter {
-			return n
+		if v == math.Trunc(v) && v >= -ident.MaxCounter && v <= ident.MaxCounter {
+			return int64(v)
 		}
 	}
 	return v
