@@ -69,10 +69,11 @@ unit: lab ## unit and conformance tests and the kept fuzz inputs, with the race 
 race: unit e2e ## every test with the race detector, without lint
 
 .PHONY: lab
-lab: ## bring up what tests need: a Docker engine and a Postgres image; BERTH_POSTGRES_IMAGE names another one
+lab: ## bring up what tests need: a Docker engine, a Postgres image (BERTH_POSTGRES_IMAGE names another one), docker-registry
 	@e2e/lab/tools
 	@e2e/lab/docker
 	@e2e/lab/postgres >/dev/null
+	@e2e/lab/registry >/dev/null
 
 .PHONY: e2e
 e2e: build lab ## black-box tests against the built binaries, and against replicas in containers

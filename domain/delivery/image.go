@@ -45,6 +45,8 @@ func parseImage(text string) (ImageReference, string) {
 	switch {
 	case !validRepository(repository):
 		return ImageReference{}, "the repository is lower-case words, parted by '/'"
+	case (host == "docker.io" || host == "index.docker.io") && !strings.Contains(repository, "/"): // runtimes add one
+		return ImageReference{}, "an image of Docker Hub is named with its namespace, library for the official ones"
 	case !tagged && !digested:
 		return ImageReference{}, "an image reference has a tag or a digest"
 	case tagged && !validTag(tag):

@@ -43,7 +43,7 @@ func TestImageReferences(t *testing.T) {
 		"registry.example.com/a//b:1", "registry.example.com/a/:1", "registry.example.com/-a:1", "registry.example.com/a-:1", "registry.example.com/a..b:1",
 		"registry.example.com/a___b:1", "registry.example.com/a._b:1", "registry.example.com/../b:1", "registry.example.com/app:" + strings.Repeat("1", 129),
 		"registry.example.com/" + strings.Repeat("a", 256) + ":1", "registry.example.com/app:1\n", " registry.example.com/app:1", "registry.example.com/app:1:2",
-		"registry.example.com:99999/app:1", "user@registry.example.com/app:1", "${image}",
+		"docker.io/nginx:1.27", "index.docker.io/nginx:1.27", "registry.example.com:99999/app:1", "user@registry.example.com/app:1", "${image}",
 	} {
 		if _, err := delivery.ParseImage(text); err == nil || err.Slug != "image_reference_invalid" || err.Cure == "" {
 			t.Errorf("%q is accepted", text)

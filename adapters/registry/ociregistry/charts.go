@@ -29,16 +29,16 @@ func (c *Client) Chart(ctx context.Context, registries []delivery.Registry, refe
 		return nil, fault.New(fault.Invalid, "image_reference_invalid", "a chart's reference starts with oci://").
 			Curable("write oci://host/repository:version")
 	}
-	ref, err := delivery.ParseImageReference(text)
-	if err != nil {
-		return nil, err
+	ref, bad := delivery.ParseImage(text)
+	if bad != nil {
+		return nil, bad
 	}
-	from, ok := delivery.Serving(registries, ref.Host)
-	if !ok {
-		return nil, unknown(ref)
+	from, bad := delivery.RegistryOf(registries, ref.Host)
+	if bad != nil {
+		return nil, bad
 	}
 	var packaged []byte
-	err = c.look(ctx, registries, target{from, ref, ofCharts}, func(ctx context.Context, s *session) error {
+	err := c.look(ctx, registries, target{from, ref, ofCharts}, func(ctx context.Context, s *session) (err error) {
 		packaged, err = s.chart(ctx)
 		return err
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"berth/domain/delivery"
-	"berth/domain/fault"
 	"berth/ports/clock"
 	"berth/ports/registry"
 )
@@ -57,13 +56,13 @@ func (c *Client) Close() { c.transports.close() }
 
 // Resolve is registry.Images's.
 func (c *Client) Resolve(ctx context.Context, registries []delivery.Registry, reference string) (registry.Image, error) {
-	ref, err := delivery.ParseImageReference(reference)
-	if err != nil {
-		return registry.Image{}, err
+	ref, bad := delivery.ParseImage(reference)
+	if bad != nil {
+		return registry.Image{}, bad
 	}
-	from, ok := delivery.Serving(registries, ref.Host)
-	if !ok {
-		return registry.Image{}, unknown(ref)
+	from, bad := delivery.RegistryOf(registries, ref.Host)
+	if bad != nil {
+		return registry.Image{}, bad
 	}
 	if ctx.Err() != nil {
 		return registry.Image{}, ofImages.unavailable(from, "the check was given up").Because(ctx.Err())
@@ -74,7 +73,7 @@ func (c *Client) Resolve(ctx context.Context, registries []delivery.Registry, re
 		return image, nil
 	}
 	var image registry.Image
-	err = c.look(ctx, registries, target{from, ref, ofImages}, func(ctx context.Context, s *session) error {
+	err := c.look(ctx, registries, target{from, ref, ofImages}, func(ctx context.Context, s *session) (err error) {
 		image, err = s.image(ctx)
 		return err
 	})
@@ -109,9 +108,4 @@ func (c *Client) look(
 		return err
 	}
 	return do(ctx, s)
-}
-
-func unknown(ref delivery.ImageReference) *fault.Error {
-	return fault.New(fault.Invalid, "registry_unknown", "%s is no registry that images may come from", ref.Host).
-		Curable("an operator registers %s, or the image is named at a registered one", ref.Host)
 }

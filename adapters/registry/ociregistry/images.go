@@ -133,7 +133,6 @@ func (s *session) platformOfImage(ctx context.Context, found *remote.Descriptor)
 	return platform(config.OS, config.Architecture), nil
 }
 
-//nolint:gochecknoglobals // an immutable expression
 var platformForm = regexp.MustCompile(`\A[a-z0-9]{1,32}\z`)
 
 // platform returns os/architecture, as Kubernetes tells nodes apart; nothing for one that is unknown or none.

@@ -1,6 +1,8 @@
 package ociregistry
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"log"
 	"net/http"
@@ -131,4 +133,9 @@ func pusher(tb testing.TB, host string) lab.Pusher {
 	t := &http.Transport{}
 	tb.Cleanup(t.CloseIdleConnections)
 	return lab.PushTo(tb, host, remote.WithTransport(t))
+}
+
+func digestOf(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -55,12 +55,12 @@ func (m *memory) put(k key, image registry.Image) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.clock.Elapsed()
+	if e, ok := m.entries[k]; ok && e.until > now {
+		return // somebody else just found it too; it lives no longer for that
+	}
 	for len(m.order) > 0 && (m.entries[m.order[0]].until <= now || len(m.order) >= rememberMost) {
 		delete(m.entries, m.order[0])
 		m.order = m.order[1:]
-	}
-	if _, ok := m.entries[k]; ok {
-		return // somebody else just found it too; it lives no longer for that
 	}
 	m.entries[k] = entry{copied(image), now + rememberFor}
 	m.order = append(m.order, k)

@@ -87,9 +87,9 @@ func (m *Memory) Asked() int {
 
 // Resolve is registry.Images's.
 func (m *Memory) Resolve(ctx context.Context, registries []delivery.Registry, reference string) (registry.Image, error) {
-	r, err := delivery.ParseImageReference(reference)
-	if err != nil {
-		return registry.Image{}, err
+	r, bad := delivery.ParseImage(reference)
+	if bad != nil {
+		return registry.Image{}, bad
 	}
 	pinned, c, err := m.find(ctx, registries, r, words{"image_missing", "image_check_unavailable"})
 	if err != nil {
@@ -108,9 +108,9 @@ func (m *Memory) Chart(ctx context.Context, registries []delivery.Registry, refe
 	if !ok {
 		return nil, fault.New(fault.Invalid, "image_reference_invalid", "a chart's reference starts with oci://")
 	}
-	r, err := delivery.ParseImageReference(text)
-	if err != nil {
-		return nil, err
+	r, bad := delivery.ParseImage(text)
+	if bad != nil {
+		return nil, bad
 	}
 	_, c, err := m.find(ctx, registries, r, words{"chart_missing", "chart_unavailable"})
 	if err != nil {
@@ -126,9 +126,9 @@ func (m *Memory) Chart(ctx context.Context, registries []delivery.Registry, refe
 type words struct{ missing, unavailable string }
 
 func (m *Memory) find(ctx context.Context, registries []delivery.Registry, r delivery.ImageReference, w words) (string, content, error) {
-	from, ok := delivery.Serving(registries, r.Host)
-	if !ok {
-		return "", content{}, fault.New(fault.Invalid, "registry_unknown", "%s is no registry that images may come from", r.Host)
+	from, bad := delivery.RegistryOf(registries, r.Host)
+	if bad != nil {
+		return "", content{}, bad
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,9 +160,9 @@ func key(r delivery.ImageReference) string {
 }
 
 func mustParse(reference string) delivery.ImageReference {
-	r, err := delivery.ParseImageReference(reference)
-	if err != nil {
-		panic(err) // a test's own mistake
+	r, bad := delivery.ParseImage(reference)
+	if bad != nil {
+		panic(bad) // a test's own mistake
 	}
 	return r
 }
