@@ -45,7 +45,7 @@ func (d *Desired) Prepare(ctx context.Context, in PrepareRequest) (Prepared, []*
 	chosen, settled, errs := known.settle(in)
 	docs, wrong := d.rendered(ctx, in, known, settled)
 	errs = append(errs, wrong...)
-	if wrong != nil {
+	if len(wrong) > 0 {
 		return Prepared{}, errs
 	}
 	errs = append(errs, known.judge(in, docs)...)
@@ -104,15 +104,10 @@ func (m material) settle(in PrepareRequest) (chosen, settled map[string]string, 
 	if chosen == nil {
 		chosen = map[string]string{}
 	}
-	given, errs := delivery.Settle(m.release.Parameters, chosen, in.By)
-	if len(errs) > 0 && given == nil {
-		errs = slices.DeleteFunc(errs, func(e *fault.Error) bool {
-			_, kept := in.Keep[e.Field]
-			return e.Slug == "parameter_required" && kept
-		})
-	}
+	_, errs = delivery.Settle(m.release.Parameters, chosen, in.By)
+	errs = slices.DeleteFunc(errs, func(e *fault.Error) bool { return e.Slug == "parameter_required" && m.takes(e.Field, in.Keep) })
 	for name, value := range in.Keep {
-		if _, set := chosen[name]; !set && m.takes(name, value) {
+		if _, set := chosen[name]; !set && m.takes(name, in.Keep) {
 			chosen[name] = value
 		}
 	}
@@ -129,9 +124,10 @@ func (m material) settle(in PrepareRequest) (chosen, settled map[string]string, 
 }
 
 // takes tells whether a value that was chosen for another version is one of this version's, too.
-func (m material) takes(name, value string) bool {
+func (m material) takes(name string, kept map[string]string) bool {
+	value, has := kept[name]
 	i := slices.IndexFunc(m.release.Parameters, func(p delivery.Parameter) bool { return p.Name == name })
-	return i >= 0 && !m.release.Parameters[i].Secret && m.release.Parameters[i].Check(value) == nil
+	return has && i >= 0 && !m.release.Parameters[i].Secret && m.release.Parameters[i].Check(value) == nil
 }
 
 // sampled are values by which the rest can be judged although those that were given are refused, so that everything that
@@ -147,38 +143,10 @@ func (m material) sampled() map[string]string {
 }
 
 func (d *Desired) rendered(ctx context.Context, in PrepareRequest, m material, settled map[string]string) ([]delivery.Document, []*fault.Error) {
-	renderer, ok := d.Rendering.Renderers[m.release.Kind]
-	if !ok {
-		return nil, []*fault.Error{fault.New(fault.Unavailable, "render_unavailable", "nothing renders %s here", m.release.Kind)}
-	}
-	docs, err := renderer.Render(ctx, render.Job{
-		Source: m.source, Release: in.Choice.App, Namespace: in.Deployment.Namespace, Values: m.values(settled),
+	docs, err := d.Rendering.Renderers.Release(ctx, render.Request{
+		Release: m.release, Source: m.source, Namespace: in.Deployment.Namespace, Values: settled,
 	})
-	if err != nil {
-		return nil, faultsOf(err)
-	}
-	if secret, any := delivery.ParametersSecret(in.Choice.App, m.release.Parameters); any && m.release.Kind == delivery.SourceHelm {
-		docs = append(docs, secret)
-	}
-	return docs, nil
-}
-
-// values are the parameters as renderers take them. One without a value is told, too: it is declared.
-func (m material) values(settled map[string]string) map[string]render.Value {
-	out := map[string]render.Value{}
-	for _, p := range m.release.Parameters {
-		text, has := settled[p.Name]
-		switch {
-		case p.Secret && m.release.Kind == delivery.SourceHelm:
-		case p.Secret:
-			out[p.Name] = render.Value{Value: "", Secret: true}
-		case has:
-			out[p.Name] = render.Value{Value: p.Decode(text)}
-		default:
-			out[p.Name] = render.Value{}
-		}
-	}
-	return out
+	return docs, faultsOf(err)
 }
 
 func (m material) judge(in PrepareRequest, docs []delivery.Document) []*fault.Error {
