@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,9 +90,7 @@ func (w *world) must(err error) {
 func (w *world) raw(method, path, body string, header http.Header) *httptest.ResponseRecorder {
 	w.t.Helper()
 	r := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	r.Header.Set("Content-Type", "application/json")
 	out := httptest.NewRecorder()
 	w.handler.ServeHTTP(out, r)
