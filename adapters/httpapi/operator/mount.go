@@ -9,6 +9,7 @@ import (
 
 	"berth/adapters/httpapi"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/fleet"
 	"berth/application/trust"
 	"berth/domain/audit"
@@ -24,6 +25,7 @@ type Deps struct {
 	Fleet   *fleet.Fleet
 	Access  *access.Access
 	Trust   *trust.Trust
+	Catalog *catalog.Catalog
 	Store   store.Store // of repeated requests
 	Clock   clock.Clock
 }
@@ -47,6 +49,9 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.migrations(api)
 	d.keys(api)
 	d.tokens(api)
+	d.apps(api)
+	d.releases(api)
+	d.registries(api)
 	d.audit(api)
 	return api
 }
