@@ -13,6 +13,7 @@ import (
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/fleet"
 	"berth/application/trust"
 	"berth/application/watch"
@@ -99,11 +100,20 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
+	renderers := provideRenderers()
+	client, cleanup3 := provideRegistries(clock, v)
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
 	deps := operator.Deps{
 		Version: string2,
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Catalog: catalogCatalog,
 		Store:   berthdLate,
 		Clock:   clock,
 	}
@@ -175,6 +185,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil
@@ -270,11 +281,20 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
+	renderers := provideRenderers()
+	client, cleanup4 := provideRegistries(clock, v)
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
 	deps := operator.Deps{
 		Version: string2,
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Catalog: catalogCatalog,
 		Store:   berthdLate,
 		Clock:   clock,
 	}
@@ -321,6 +341,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 	v4 := provideDuties(c, berthdSweeps)
 	leader, err := provideElected(berthdLate, clock, source, log, metrics)
 	if err != nil {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -352,6 +373,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
