@@ -25,5 +25,7 @@ func provideRegistries(now clock.Clock, v Version) (*ociregistry.Client, func())
 }
 
 func provideRenderers() render.Renderers {
-	return render.Renderers{delivery.SourceManifests: yamlrender.Renderer{}}
+	all := make(render.Renderers)
+	all[delivery.SourceManifests] = yamlrender.Renderer{}
+	return all
 }
