@@ -46,16 +46,24 @@ func running(head delivery.DesiredRecord) string {
 	return strings.Join(out, ", ")
 }
 
-func (w *world) lastAudit(install string) string {
+// audits are the lines of the log about a deployment.
+func (w *world) audits(install string) string {
 	w.t.Helper()
-	var out string
+	var out []string
 	w.view(func(ctx context.Context, r *store.Roles) error {
 		log, err := r.Audit.About(ctx, "deployment/"+install, 0, 1000)
-		w.must(err)
-		out = fmt.Sprint(log[len(log)-1].Action, " by ", log[len(log)-1].Actor.ID, " ", log[len(log)-1].Detail)
-		return nil
+		for _, e := range log {
+			out = append(out, fmt.Sprint(e.Action, " by ", e.Actor.ID, " ", e.Detail))
+		}
+		return err
 	})
-	return out
+	return strings.Join(out, "\n")
+}
+
+func (w *world) lastAudit(install string) string {
+	w.t.Helper()
+	lines := strings.Split(w.audits(install), "\n")
+	return lines[len(lines)-1]
 }
 
 // A deployment begins with its selected services, each in the highest version that goes with the others, rendered with

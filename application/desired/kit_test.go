@@ -111,6 +111,7 @@ func (w *world) packageToken() string {
 // unpacked makes a package, fetches it by its link and reads it.
 func (w *world) unpacked() map[string][]byte {
 	w.t.Helper()
+	w.must(w.Review(w.ctx, install)) // a deployment that was not made by CreateDeployment has no revision yet
 	p, err := w.CreatePackage(w.ctx, desired.CreatePackageRequest{Actor: alice, Install: install})
 	w.must(err)
 	_, link, _ := strings.Cut(p.DownloadURL, "/packages/v1/")
@@ -126,13 +127,25 @@ func (w *world) unpacked() map[string][]byte {
 }
 
 func (a *agent) ask(token string) (desired.Enrolled, error) {
-	recipient := a.seal.Recipient()
 	return a.Enroll(a.ctx, desired.EnrollRequest{
-		Token: token, LicenseKey: licenseKey, Source: "192.0.2.1", Enrolment: delivery.Enrolment{
-			PublicKey: a.key.PublicKey(), SealKey: recipient, SealKeySignature: ed25519.Sign(a.private, delivery.SealKeyMessage(recipient)),
-			ClusterUID: "uid-1", ClusterVersion: "v1.33.1", Platforms: []string{"linux/amd64"},
-		},
+		Token: token, LicenseKey: licenseKey, Source: "192.0.2.1", Enrolment: a.enrolment(),
 	})
+}
+
+func (a *agent) enrolment() delivery.Enrolment {
+	recipient := a.seal.Recipient()
+	return delivery.Enrolment{
+		PublicKey: a.key.PublicKey(), SealKey: recipient, SealKeySignature: ed25519.Sign(a.private, delivery.SealKeyMessage(recipient)),
+		ClusterUID: "uid-1", ClusterVersion: "v1.33.1", Platforms: []string{"linux/amd64"},
+	}
+}
+
+// sealed is a secret as whoever sets it seals it to the agent.
+func (a *agent) sealed(app, parameter, clear string) []byte {
+	a.t.Helper()
+	text, err := sealingtest.Fake{}.Seal(a.seal.Recipient(), sealing.Place{InstallID: install, App: app, Parameter: parameter}, []byte(clear))
+	a.must(err)
+	return text
 }
 
 // caller is the agent, authenticated by a token of its own.
