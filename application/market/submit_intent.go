@@ -131,7 +131,15 @@ func (s submission) attempt(ctx context.Context) (delivery.IntentRecord, error) 
 			return err
 		},
 	})
-	return out, err
+	return out, alone(err)
+}
+
+// alone lets what refuses an intent by itself be told as what refuses it in company is: in Errors.
+func alone(err error) error {
+	if f, ok := fault.As(err); ok && len(f.Errors) == 0 && (f.Kind == fault.Conflict || f.Kind == fault.Invalid) {
+		return delivery.Refused([]*fault.Error{f})
+	}
+	return err
 }
 
 // prepare finds out what can not be found out in a transaction. What stands against the intent already, and what does

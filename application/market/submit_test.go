@@ -253,6 +253,21 @@ func TestUninstall(t *testing.T) {
 	w.against(err, "intent_in_flight")
 }
 
+// What else refuses a change of the desired state is told in the same form.
+func TestFrozenDesiredStateIsToldInErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.do(func(ctx context.Context, r *store.Roles) error {
+		d, err := r.DesiredStates.Get(ctx, install)
+		w.must(err)
+		frozen, _ := d.Claimed(7)
+		return r.DesiredStates.Save(ctx, frozen)
+	})
+	_, err := w.submit(delivery.Install, "db", "")
+	w.against(err, "desired_state_frozen")
+	w.refused(err, fault.Conflict, "desired_state_frozen")
+}
+
 // Rendering takes time. Whatever changes meanwhile, the intent is decided on what is there at the commit.
 func TestWhatChangesWhileAnIntentIsPrepared(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,8 @@ func shop(t interface{ Fatal(...any) }) []doc {
 func policy() delivery.Policy {
 	return delivery.Policy{
 		Namespace: "acme", IngressHosts: []string{"shop.example.com", "*.apps.example.com"}, ConfigMaps: true,
-		Externals: []string{"Secret/registry-login", "PersistentVolumeClaim/shop-data"},
+		Externals:  []string{"Secret/registry-login", "PersistentVolumeClaim/shop-data"},
+		Registries: []delivery.Registry{{Host: "mirror.example", MirrorOf: "r.example"}},
 	}
 }
 
@@ -182,7 +183,7 @@ func TestWhatIsDelivered(t *testing.T) {
 			t.Errorf("%s: %v", name, faults)
 		}
 	}
-	anywhere := delivery.Policy{AnyHost: true, ConfigMaps: true, Externals: policy().Externals}
+	anywhere := delivery.Policy{AnyHost: true, AnyRegistry: true, ConfigMaps: true, Externals: policy().Externals}
 	if faults := delivery.Check(anywhere, shop(t)); len(faults) > 0 {
 		t.Errorf("before there is a deployment: %v", faults)
 	}
@@ -289,6 +290,7 @@ func refusedContainers() []refusal {
 		{theDeployment, containerAt + ".ports.0.hostIP", "0.0.0.0", field + firstJSON + "/ports/0/hostIP"},
 		{theDeployment, containerAt + ".image", "nginx", "image_reference_invalid " + firstJSON + "/image"},
 		{theDeployment, containerAt + ".image", "r.example/shop", "image_reference_invalid " + firstJSON + "/image"},
+		{theDeployment, containerAt + ".image", "other.example/shop:1", "registry_unknown " + firstJSON + "/image"},
 		{theDeployment, containerAt + ".image", nil, field + firstJSON},
 		{theDeployment, containerAt + ".name", nil, field + firstJSON},
 		{theDeployment, containerAt + ".name", "Web", field + firstJSON + "/name"},
