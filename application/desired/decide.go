@@ -13,6 +13,7 @@ import (
 // decide is what the proposal makes of a situation, with all that is looked after at every change.
 func (p Proposal) decide(s Situation) (*delivery.Desired, []delivery.Difference, error) {
 	var err error
+	s.stored = s.Secrets
 	if s.Secrets, err = s.withSecrets(p.Secrets); err != nil {
 		return nil, nil, err
 	}
@@ -60,11 +61,16 @@ func (s Situation) seals(app delivery.DesiredApp) []delivery.Seal {
 	seals := slices.Clone(app.Seals)
 	for i, seal := range seals {
 		seals[i].SHA256 = ""
-		if v, ok := s.secret(app.App, seal.Parameter); ok && v.Custody == delivery.CustodyAgent {
+		if v, ok := s.secret(app.App, seal.Parameter); ok && s.opens(v) {
 			seals[i].SHA256 = delivery.Digest(v.Text)
 		}
 	}
 	return seals
+}
+
+// opens tells whether the agent that there is can open a value.
+func (s Situation) opens(v delivery.SecretValue) bool {
+	return s.Agent != nil && v.Custody == delivery.CustodyAgent && v.Recipient == s.Agent.Record().SealKey
 }
 
 func (s Situation) secret(app, parameter string) (delivery.SecretValue, bool) {
@@ -121,13 +127,26 @@ func (s Situation) nextReview(apps []delivery.DesiredApp) time.Time {
 	return next
 }
 
+// why says what became of the license that something was suspended, or came back.
+func (s Situation) why(diff []delivery.Difference) string {
+	for _, d := range diff {
+		switch d.What {
+		case delivery.DiffSuspended:
+			return s.License.Runs(s.Entitlement(d.App), s.Now).Why
+		case delivery.DiffResumed, delivery.DiffExtended:
+			return "license renewed"
+		}
+	}
+	return "license changed"
+}
+
 const shownDifferences = 20
 
 // publishedDetail is what the audit log keeps of a revision: enough to see what happened; the whole is in the history.
-func publishedDetail(p Proposal, step Step) map[string]string {
+func publishedDetail(step Step) map[string]string {
 	detail := map[string]string{
 		"before": number(step.Head.Record().Revision), "after": number(step.Next.Record().Revision),
-		"reason": p.Reason, "digest": step.Next.Record().Digest,
+		"reason": short(step.Reason), "digest": step.Next.Record().Digest,
 	}
 	for i, diff := range step.Diff {
 		if i == shownDifferences {

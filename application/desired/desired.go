@@ -3,7 +3,6 @@ package desired
 import (
 	"context"
 
-	"berth/domain/delivery"
 	"berth/ports/clock"
 	"berth/ports/ids"
 	"berth/ports/keywrap"
@@ -24,7 +23,7 @@ type Hints interface {
 
 // Rendering is what makes a release into objects whose images are known to be there.
 type Rendering struct {
-	Renderers map[delivery.SourceKind]render.Renderer
+	Renderers render.Renderers
 	Images    registry.Images
 }
 

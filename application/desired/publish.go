@@ -1,12 +1,12 @@
 package desired
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"berth/domain/audit"
 	"berth/domain/delivery"
-	"berth/domain/fault"
 	"berth/domain/identity"
 	"berth/ports/store"
 	"berth/ports/tokens"
@@ -16,7 +16,7 @@ import (
 type Proposal struct {
 	Install string
 	Actor   audit.Actor
-	Reason  string // kept with the revision: "intent int_…", "selected services", …
+	Reason  string // kept with the revision: "intent int_…", "selected services", …; empty: what became of the license
 	Quota   bool   // whether Situation.Used is wanted
 
 	// Decide says what is to become of apps, or refuses. It is pure, and called once before and once within each
@@ -29,6 +29,25 @@ type Proposal struct {
 	Secrets []delivery.SecretValue
 	// Within does in the same transaction what belongs to the change, also where it makes no revision. It may be nil.
 	Within func(context.Context, *store.Roles, Step) error
+
+	fresh     *delivery.Deployment // one that is made by this change
+	enrolling *delivery.Agent      // one that enrols with this change
+}
+
+// situation is what the proposal is decided on.
+func (p Proposal) situation(ctx context.Context, r *store.Roles, now time.Time) (Situation, error) {
+	if p.fresh != nil {
+		return readFresh(ctx, r, p.fresh, now, p.Quota)
+	}
+	s, err := read(ctx, r, p.Install, now, p.Quota)
+	if err != nil || p.enrolling == nil {
+		return s, err
+	}
+	if s.Agent != nil {
+		return s, alreadyEnrolled()
+	}
+	s.Agent = p.enrolling
+	return s, nil
 }
 
 // Step is a change at its commit.
@@ -37,6 +56,7 @@ type Step struct {
 	Changed   bool
 	Next      *delivery.Desired // the head after it; the one before where nothing changed
 	Diff      []delivery.Difference
+	Reason    string
 }
 
 // Published is what came of a proposal.
@@ -61,8 +81,7 @@ func (d *Desired) Publish(ctx context.Context, p Proposal) (Published, error) {
 			return out, err
 		}
 	}
-	return Published{}, fault.New(fault.Unavailable, "desired_state_contended",
-		"the desired state is being changed by others").After(time.Second)
+	return Published{}, contended()
 }
 
 // signed is what was decided and signed ahead of the transaction.
@@ -78,7 +97,7 @@ func (d *Desired) prepared(ctx context.Context, p Proposal) (signed, error) {
 	var s Situation
 	var key tokens.SigningKey
 	err := d.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
-		if s, err = read(ctx, r, p.Install, now, p.Quota); err != nil {
+		if s, err = p.situation(ctx, r, now); err != nil {
 			return err
 		}
 		key, err = signing(ctx, r, identity.KeyForDesiredState, now)
@@ -115,7 +134,7 @@ func (d *Desired) sign(ctx context.Context, key tokens.SigningKey, before delive
 func (d *Desired) attempt(ctx context.Context, p Proposal, a signed) (out Published, done bool, err error) {
 	err = d.commit(ctx, p.Actor, func(ctx context.Context, w *work) error {
 		out, done = Published{}, false
-		s, err := read(ctx, w.Roles, p.Install, w.now, p.Quota)
+		s, err := p.situation(ctx, w.Roles, w.now)
 		if err != nil {
 			return err
 		}
@@ -129,7 +148,7 @@ func (d *Desired) attempt(ctx context.Context, p Proposal, a signed) (out Publis
 		if (next == nil) != (a.next == nil) || next != nil && !delivery.SameOutcome(next, a.next) {
 			return nil
 		}
-		step := Step{Situation: s, Changed: next != nil, Next: s.Head, Diff: diff}
+		step := Step{Situation: s, Changed: next != nil, Next: s.Head, Diff: diff, Reason: cmp.Or(p.Reason, s.why(diff))}
 		if step.Changed {
 			step.Next = a.next
 		}
@@ -141,11 +160,16 @@ func (d *Desired) attempt(ctx context.Context, p Proposal, a signed) (out Publis
 
 // take writes a change and all that belongs to it.
 func (w *work) take(ctx context.Context, p Proposal, step Step, list []byte) error {
+	if p.fresh != nil {
+		if err := w.create(ctx, step); err != nil {
+			return err
+		}
+	}
 	if err := w.keep(ctx, p, step, list); err != nil {
 		return err
 	}
 	if step.Changed {
-		if err := w.supersede(ctx, p, step); err != nil {
+		if err := w.supersede(ctx, step); err != nil {
 			return err
 		}
 	}
@@ -156,6 +180,14 @@ func (w *work) take(ctx context.Context, p Proposal, step Step, list []byte) err
 	}
 	step.Deployment.Reviewed(step.nextReview(step.Next.Running()))
 	return w.Deployments.Save(ctx, step.Deployment)
+}
+
+// create makes the deployment of a change, and its head before the first revision.
+func (w *work) create(ctx context.Context, step Step) error {
+	if err := w.Deployments.Create(ctx, step.Deployment); err != nil {
+		return err
+	}
+	return w.DesiredStates.Create(ctx, step.Head)
 }
 
 // keep writes objects and secrets, the head, and its revision.
@@ -180,13 +212,13 @@ func (w *work) keep(ctx context.Context, p Proposal, step Step, list []byte) err
 		return err
 	}
 	if err := w.Revisions.Append(ctx, delivery.Revision{
-		InstallID: p.Install, Revision: head.Revision, At: head.At, Actor: p.Actor, Reason: p.Reason, Diff: step.Diff,
+		InstallID: p.Install, Revision: head.Revision, At: head.At, Actor: p.Actor, Reason: step.Reason, Diff: step.Diff,
 		Apps: head.Apps, Digest: head.Digest, Token: head.Token,
 	}); err != nil {
 		return err
 	}
 	w.hint(p.Install)
-	return w.note(ctx, "desired_state.published", p.Install, publishedDetail(p, step))
+	return w.note(ctx, "desired_state.published", p.Install, publishedDetail(step))
 }
 
 func (w *work) keepSecrets(ctx context.Context, values []delivery.SecretValue) error {
@@ -225,12 +257,12 @@ func named(head delivery.DesiredRecord, list []byte) []string {
 }
 
 // supersede ends intents whose app was changed by something else before they came to their end.
-func (w *work) supersede(ctx context.Context, p Proposal, step Step) error {
+func (w *work) supersede(ctx context.Context, step Step) error {
 	for _, intent := range step.InFlight {
 		if !step.replaced(intent.Record().App) {
 			continue
 		}
-		if intent.Supersede(w.now, "replaced by revision "+number(step.Next.Record().Revision)+": "+p.Reason) {
+		if intent.Supersede(w.now, "replaced by revision "+number(step.Next.Record().Revision)+": "+step.Reason) {
 			if err := w.Intents.Save(ctx, intent); err != nil {
 				return err
 			}

@@ -23,6 +23,8 @@ type Situation struct {
 	InFlight     []*delivery.Intent
 	Secrets      []delivery.SecretValue
 	Used         entitlement.Usage // by all deployments of the license together; where Proposal.Quota asks for it
+
+	stored []delivery.SecretValue // Secrets without those that the change sets
 }
 
 // Entitlement returns what the license says of an app, a withdrawn one too; nil where it says nothing.

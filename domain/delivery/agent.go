@@ -8,7 +8,7 @@ import (
 
 	"berth/domain/fault"
 	"berth/domain/ident"
-	"berth/domain/identity"
+	keys "berth/domain/identity"
 )
 
 // Agent is the agent in a deployment's cluster.
@@ -57,7 +57,7 @@ func NewAgent(e Enrolment, now time.Time) (*Agent, error) {
 }
 
 func (e Enrolment) keyFaults() []*fault.Error {
-	if identity.CheckTokenKey("agent", e.PublicKey) != nil {
+	if keys.CheckTokenKey("agent", e.PublicKey) != nil {
 		return []*fault.Error{invalid("public_key_malformed", "an Ed25519 public key is 32 bytes, and a point of full order").At("public_key")}
 	}
 	var errs []*fault.Error

@@ -12,8 +12,10 @@ import (
 type Wish struct {
 	Want      []Choice          // each app once; without a version: the highest that is allowed and goes with the rest
 	Installed map[string]string // versions by app of what is there; it stays as it is, but for what is wanted
-	Allowed   map[string]string // by app, the range within which versions may be chosen; no other app may be
 	Above     map[string]string // by app, the version above which one is chosen where none is named
+
+	// Allowed returns the range within which an app's versions may be chosen; false where the app may not be chosen.
+	Allowed func(app string) (versions string, ok bool)
 }
 
 // Plan chooses a version for each app that is wanted and orders them, what is needed before what needs it. Whatever they
@@ -74,7 +76,7 @@ func (p plan) candidates() (map[string][]outlined, []*fault.Error) {
 }
 
 func (p plan) allowed(app string) []outlined {
-	versions, ok := p.wish.Allowed[app]
+	versions, ok := p.wish.Allowed(app)
 	if !ok {
 		return nil
 	}

@@ -38,17 +38,25 @@ func outlines(texts ...string) []delivery.Outline {
 
 // wish reads "shop, db 1.0.0" as what is wanted, every app of the catalogue being allowed in any version.
 func wish(catalogue []delivery.Outline, want string, installed map[string]string) delivery.Wish {
-	w := delivery.Wish{Installed: installed, Allowed: map[string]string{}}
+	allowed := map[string]string{}
 	for _, o := range catalogue {
-		w.Allowed[o.App] = ""
+		allowed[o.App] = ""
 	}
+	w := delivery.Wish{Installed: installed, Allowed: only(allowed)}
 	for _, o := range outlines(strings.Split(want, ", ")...) {
 		w.Want = append(w.Want, delivery.Choice{App: o.App, Version: o.Version})
 	}
 	return w
 }
 
-func told(choices []delivery.Choice, faults []*fault.Error) string {
+func only(allowed map[string]string) func(string) (string, bool) {
+	return func(app string) (string, bool) {
+		versions, ok := allowed[app]
+		return versions, ok
+	}
+}
+
+func planTold(choices []delivery.Choice, faults []*fault.Error) string {
 	var parts []string
 	for _, c := range choices {
 		parts = append(parts, c.App+" "+c.Version)
@@ -156,9 +164,9 @@ func TestPlan(t *testing.T) {
 			all := outlines(c.catalogue...)
 			w := wish(all, c.want, c.installed)
 			if c.allowed != nil {
-				w.Allowed = c.allowed
+				w.Allowed = only(c.allowed)
 			}
-			if got := told(delivery.Plan(delivery.NewCatalogue(all), w)); got != c.plan {
+			if got := planTold(delivery.Plan(delivery.NewCatalogue(all), w)); got != c.plan {
 				t.Errorf("got  %s\nwant %s", got, c.plan)
 			}
 		})
@@ -167,13 +175,15 @@ func TestPlan(t *testing.T) {
 
 type puzzle struct {
 	catalogue []delivery.Outline
+	allowed   map[string]string
 	wish      delivery.Wish
 }
 
 func drawPuzzle(t *rapid.T) puzzle {
 	apps := []string{"a", "b", "c", "d"}
 	ranges := []string{"", "^1", "^2", ">=1.1.0", "<2", ">=1.0.0-0"}
-	p := puzzle{wish: delivery.Wish{Installed: map[string]string{}, Allowed: map[string]string{}}}
+	p := puzzle{allowed: map[string]string{}}
+	p.wish = delivery.Wish{Installed: map[string]string{}, Allowed: only(p.allowed)}
 	for _, app := range apps {
 		for _, v := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1.0.0", "1.1.0", "2.0.0", "2.1.0-rc.1"}), 0, 3, rapid.ID).Draw(t, "versions of "+app) {
 			o := delivery.Outline{App: app, Version: v}
@@ -185,7 +195,7 @@ func drawPuzzle(t *rapid.T) puzzle {
 			case 0:
 				p.wish.Installed[app] = v
 			case 1, 2, 3:
-				p.wish.Allowed[app] = rapid.SampledFrom(ranges).Draw(t, "allowed")
+				p.allowed[app] = rapid.SampledFrom(ranges).Draw(t, "allowed")
 			}
 		}
 	}
@@ -257,7 +267,7 @@ func (p puzzle) brute() map[string]string {
 	options := map[string][]string{}
 	for _, c := range p.wish.Want {
 		apps = append(apps, c.App)
-		allowed, ok := p.wish.Allowed[c.App]
+		allowed, ok := p.allowed[c.App]
 		for _, o := range p.catalogue {
 			if ok && o.App == c.App && puzzleWithin(allowed, o.Version) && (c.Version == "" || c.Version == o.Version) {
 				options[c.App] = append(options[c.App], o.Version)
@@ -299,12 +309,12 @@ func TestPlanIsWhatTryingEverythingFinds(t *testing.T) {
 		choices, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)
 		want := p.brute()
 		if (want == nil) != (len(faults) > 0) || (want == nil) != (choices == nil) {
-			t.Fatalf("%+v\ngot %s, by trying %v", p, told(choices, faults), want)
+			t.Fatalf("%+v\ngot %s, by trying %v", p, planTold(choices, faults), want)
 		}
 		seen := map[string]bool{}
 		for _, c := range choices {
 			if want[c.App] != c.Version {
-				t.Fatalf("%+v\ngot %s, by trying %v", p, told(choices, faults), want)
+				t.Fatalf("%+v\ngot %s, by trying %v", p, planTold(choices, faults), want)
 			}
 			seen[c.App] = true
 			for _, q := range p.needs(c) {
@@ -320,8 +330,8 @@ func TestPlanIsWhatTryingEverythingFinds(t *testing.T) {
 		}
 		slices.Reverse(p.catalogue)
 		slices.Reverse(p.wish.Want)
-		if again := told(delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)); again != told(choices, faults) {
-			t.Fatalf("got %s, and in another order %s", told(choices, faults), again)
+		if again := planTold(delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)); again != planTold(choices, faults) {
+			t.Fatalf("got %s, and in another order %s", planTold(choices, faults), again)
 		}
 	})
 }
@@ -335,13 +345,34 @@ func (p puzzle) needs(c delivery.Choice) []delivery.Requirement {
 	return nil
 }
 
-// What dependency_missing says to install first makes the wish come true.
+// drawLayers is a catalogue without circles, in which things that are missing can mostly be had.
+func drawLayers(t *rapid.T) puzzle {
+	var p puzzle
+	apps := []string{"a", "b", "c", "d"}
+	for i, app := range apps {
+		for _, v := range []string{"1.0.0", "2.0.0"} {
+			o := delivery.Outline{App: app, Version: v}
+			if rest := apps[i+1:]; len(rest) > 0 {
+				for _, need := range rapid.SliceOfNDistinct(rapid.SampledFrom(rest), 0, 2, rapid.ID).Draw(t, "needs") {
+					versions := rapid.SampledFrom([]string{"", "^1", "^2", ">=1.1.0"}).Draw(t, "range")
+					o.Requires = append(o.Requires, delivery.Requirement{App: need, Versions: versions})
+				}
+			}
+			p.catalogue = append(p.catalogue, o)
+		}
+	}
+	p.wish = delivery.Wish{
+		Want: []delivery.Choice{{App: "a"}}, Installed: map[string]string{}, Allowed: only(map[string]string{"a": "", "b": "", "c": "", "d": ""}),
+	}
+	return p
+}
+
+// What dependency_missing says to install first can be installed in that order, and makes the wish come true.
 func TestCureOfAMissingDependencyIsOne(t *testing.T) {
 	t.Parallel()
 	cured := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawPuzzle(t)
-		p.wish = delivery.Wish{Want: p.wish.Want[:1], Installed: map[string]string{}, Allowed: map[string]string{"a": "", "b": "", "c": "", "d": ""}}
+		p := drawLayers(t)
 		_, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish)
 		if len(faults) != 1 || faults[0].Slug != "dependency_missing" {
 			return
@@ -354,16 +385,16 @@ func TestCureOfAMissingDependencyIsOne(t *testing.T) {
 		for _, o := range outlines(strings.Split(list, ", then ")...) {
 			step := delivery.Wish{Want: []delivery.Choice{{App: o.App, Version: o.Version}}, Installed: p.wish.Installed, Allowed: p.wish.Allowed}
 			if _, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), step); len(faults) > 0 {
-				t.Fatalf("%+v\n%s can not be installed: %s", p, o.App, told(nil, faults))
+				t.Fatalf("%+v\n%s can not be installed: %s", p, o.App, planTold(nil, faults))
 			}
 			p.wish.Installed[o.App] = o.Version
 		}
 		if _, faults := delivery.Plan(delivery.NewCatalogue(p.catalogue), p.wish); len(faults) > 0 {
-			t.Fatalf("%+v\nafter all that: %s", p, told(nil, faults))
+			t.Fatalf("%+v\nafter all that: %s", p, planTold(nil, faults))
 		}
 	})
-	if cured == 0 {
-		t.Error("no case was cured")
+	if cured < 3 {
+		t.Errorf("only %d cases were cured", cured)
 	}
 }
 
@@ -387,6 +418,6 @@ func TestPlanIsBounded(t *testing.T) {
 	w := wish(all, strings.Join(append(want, "app-99"), ", "), nil)
 	_, faults := delivery.Plan(delivery.NewCatalogue(all), w)
 	if len(faults) == 0 || faults[0].Slug != "dependency_conflict" || faults[0].Cure == "" {
-		t.Errorf("got %s", told(nil, faults))
+		t.Errorf("got %s", planTold(nil, faults))
 	}
 }

@@ -87,7 +87,7 @@ func (v *Deployment) Adjust(choice Choice, now time.Time) bool {
 
 // Gate opens or closes the schema gate (E8). The note says why. Invalid note_required, text_out_of_bounds.
 func (v *Deployment) Gate(open bool, note string, now time.Time) error {
-	if err := checkNote(note); err != nil {
+	if err := CheckNote(note); err != nil {
 		return err
 	}
 	v.record.GateOpen, v.record.GateNote, v.record.ChangedAt = open, note, ident.Instant(now)
@@ -100,7 +100,8 @@ func (v *Deployment) Reviewed(next time.Time) { v.record.ReviewAt = next }
 // Due tells whether the desired state has to be looked at again before anybody is told of it (E6).
 func Due(reviewAt, now time.Time) bool { return !reviewAt.IsZero() && !reviewAt.After(now) }
 
-func checkNote(note string) error {
+// CheckNote accepts the reason that somebody gives for what they do. Invalid note_required, text_out_of_bounds.
+func CheckNote(note string) error {
 	switch {
 	case strings.TrimSpace(note) == "":
 		return fault.New(fault.Invalid, "note_required", "a note says why").At("note")

@@ -17,8 +17,7 @@ const (
 	// MaxAppList is the longest list of apps, in bytes.
 	MaxAppList = 8 << 20
 
-	maxImages = 64
-	maxSeals  = 64
+	maxSeals = 64
 )
 
 // Payload is what is signed of a desired state, and what an agent reads (D1).
@@ -246,18 +245,15 @@ func (f appForm) valid(a DesiredApp) bool {
 		return false
 	case f.Images == nil || f.Requires == nil || f.Seals == nil:
 		return false
-	case len(f.Images) > maxImages || len(f.Requires) > MaxRequirements || len(f.Seals) > maxSeals:
+	case len(f.Images) > MaxAppImages || len(f.Requires) > MaxRequirements || len(f.Seals) > maxSeals:
 		return false
 	case f.Retry < 0 || f.Retry > ident.MaxCounter || ident.Instant(a.RunUntil) != a.RunUntil:
 		return false
 	case f.Removed:
 		return f.Manifests == blobForm{} && len(f.Images)+len(f.Seals)+len(f.Requires) == 0 && !f.Suspended && f.RunUntil == ""
 	}
-	return validSHA256(f.Release) && f.Manifests.valid(MaxManifests) && f.validNames()
+	return validSHA256(f.Release) && f.Manifests.valid(MaxRendered) && f.validNames()
 }
-
-// MaxManifests is the longest rendered app, in bytes.
-const MaxManifests = 1 << 20
 
 func (f appForm) validNames() bool {
 	for _, image := range f.Images {

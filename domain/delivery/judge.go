@@ -70,9 +70,7 @@ func Judge(q Question) Judgement {
 	}
 	j.plan()
 	j.gate()
-	if q.Prepared != nil {
-		j.Against = append(j.Against, q.Prepared.Faults...)
-	}
+	j.preparation()
 	j.quota()
 	return j.Judgement
 }
@@ -183,16 +181,10 @@ func (j *judging) uninstall() {
 // plan chooses the version, with what is there and what may be chosen.
 func (j *judging) plan() {
 	w := Wish{
-		Want: []Choice{{App: j.App, Version: j.Asked.Version}}, Installed: map[string]string{},
-		Allowed: map[string]string{j.App: j.entitlement.Versions},
+		Want: []Choice{{App: j.App, Version: j.Asked.Version}}, Installed: map[string]string{}, Allowed: j.allowed,
 	}
 	for _, a := range running(j.Apps) {
 		w.Installed[a.App] = a.Version
-	}
-	for _, e := range j.Entitlements {
-		if e.WithdrawnAt.IsZero() {
-			w.Allowed[e.App] = e.Versions
-		}
 	}
 	if j.Action == Upgrade && j.From != "" && !j.rises(&w) {
 		return
@@ -212,9 +204,21 @@ func (j *judging) plan() {
 	}
 }
 
+// allowed is what the license lets be chosen, and the app itself, whether or not it was taken off.
+func (j *judging) allowed(app string) (string, bool) {
+	if app == j.App {
+		return j.entitlement.Versions, true
+	}
+	i := slices.IndexFunc(j.Entitlements, func(e entitlement.Entitlement) bool { return e.App == app })
+	if i < 0 {
+		return "", false
+	}
+	return j.Entitlements[i].Versions, j.Entitlements[i].WithdrawnAt.IsZero()
+}
+
 // highest is the version that Plan says why it does not go.
 func (j *judging) highest(w Wish) string {
-	for _, v := range j.Catalogue.Within(j.App, w.Allowed[j.App]) {
+	for _, v := range j.Catalogue.Within(j.App, j.entitlement.Versions) {
 		if w.Above == nil || higher(v, w.Above[j.App]) {
 			return v
 		}
@@ -253,6 +257,24 @@ func (j *judging) gate() {
 				"upgrading %s from %s to %s runs the schema migrations of %s, for which the gate is closed",
 				j.App, j.From, j.Judgement.Version, r.Version).Curable("ask the vendor to open the schema gate of this deployment"))
 			return
+		}
+	}
+}
+
+// preparation adds what rendering and registries say. Where they do not know what would cure it, trying again may, or
+// the vendor has to.
+func (j *judging) preparation() {
+	if j.Prepared == nil {
+		return
+	}
+	for _, f := range j.Prepared.Faults {
+		switch {
+		case f.Cure != "":
+			j.against(f)
+		case f.Kind == fault.Unavailable:
+			j.against(f.Curable("try again later; where it stays so, ask the vendor"))
+		default:
+			j.against(f.Curable("choose another version, or ask the vendor"))
 		}
 	}
 }

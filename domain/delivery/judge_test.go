@@ -81,7 +81,7 @@ func (a *asking) requires(app, versions string) {
 
 func (a *asking) prepared(kind fault.Kind, slug string) {
 	if a.q.Prepared != nil {
-		a.q.Prepared.Faults = append(slices.Clone(a.q.Prepared.Faults), fault.New(kind, slug, "so it is").Curable("mend it"))
+		a.q.Prepared.Faults = append(slices.Clone(a.q.Prepared.Faults), fault.New(kind, slug, "so it is"))
 	}
 }
 
@@ -136,7 +136,7 @@ func spoilsOf(action delivery.Action) []spoil {
 	return slices.DeleteFunc(spoils(), func(s spoil) bool { return !slices.Contains(s.actions, action) })
 }
 
-func slugs(faults []*fault.Error) []string {
+func slugsOf(faults []*fault.Error) []string {
 	out := []string{}
 	for _, f := range faults {
 		out = append(out, f.Slug)
@@ -172,7 +172,7 @@ func TestEverySlugAlone(t *testing.T) {
 			a := granted(action)
 			s.with(a)
 			j := a.judge()
-			if got := slugs(j.Against); !slices.Equal(got, []string{s.slug}) {
+			if got := slugsOf(j.Against); !slices.Equal(got, []string{s.slug}) {
 				t.Errorf("%s of %s: got %v", s.slug, action, got)
 				continue
 			}
@@ -244,11 +244,11 @@ func TestWhatFailsAloneFailsInCompany(t *testing.T) {
 			s.with(a)
 		}
 		j := a.judge()
-		if got := slugs(j.Against); !slices.Equal(got, wanted(set)) {
+		if got := slugsOf(j.Against); !slices.Equal(got, wanted(set)) {
 			t.Errorf("%s: got %v, want %v", action, got, wanted(set))
 		}
 		f, _ := fault.As(j.Refusal())
-		if got := slugs(f.Errors); !slices.Equal(got, wanted(set)) {
+		if got := slugsOf(f.Errors); !slices.Equal(got, wanted(set)) {
 			t.Errorf("%s: the answer names %v, want %v", action, got, wanted(set))
 		}
 		for _, part := range j.Against {
@@ -282,8 +282,8 @@ func TestObserveLetsPassWhatIsCommercialOnly(t *testing.T) {
 			}
 		}
 		got := slices.Sorted(slices.Values(j.Waived))
-		if !slices.Equal(got, waived) || !slices.Equal(slugs(j.Against), refused) || (j.Refusal() == nil) != (len(refused) == 0) {
-			t.Errorf("%s of %v: waived %v, refused %v", action, wanted(set), got, slugs(j.Against))
+		if !slices.Equal(got, waived) || !slices.Equal(slugsOf(j.Against), refused) || (j.Refusal() == nil) != (len(refused) == 0) {
+			t.Errorf("%s of %v: waived %v, refused %v", action, wanted(set), got, slugsOf(j.Against))
 		}
 	}
 	combinations(check)
@@ -309,7 +309,7 @@ func TestWhatNeverWasEntitledMayAsWellNotExist(t *testing.T) {
 		delete(a.rights, "shop")
 		a.license.Enforcement = mode
 		j := a.judge()
-		if got := slugs(j.Against); !slices.Equal(got, []string{"not_entitled"}) || j.Version != "" || j.From != "" {
+		if got := slugsOf(j.Against); !slices.Equal(got, []string{"not_entitled"}) || j.Version != "" || j.From != "" {
 			t.Fatalf("got %v, %+v", got, j)
 		}
 	})
@@ -403,8 +403,8 @@ func TestRulesOfIntents(t *testing.T) {
 			a := granted(c.action)
 			c.with(a)
 			j := a.judge()
-			if !slices.Equal(slugs(j.Against), c.slugs) || j.Version != c.ver {
-				t.Errorf("got %v, version %q", slugs(j.Against), j.Version)
+			if !slices.Equal(slugsOf(j.Against), c.slugs) || j.Version != c.ver {
+				t.Errorf("got %v, version %q", slugsOf(j.Against), j.Version)
 			}
 		})
 	}
@@ -415,7 +415,7 @@ func TestRevokedLicenseIsNotObserved(t *testing.T) {
 	t.Parallel()
 	a := granted(delivery.Install)
 	a.license.Status, a.license.Enforcement = entitlement.LicenseRevoked, entitlement.Observe
-	if j := a.judge(); !slices.Equal(slugs(j.Against), []string{"license_inactive"}) || len(j.Waived) > 0 {
+	if j := a.judge(); !slices.Equal(slugsOf(j.Against), []string{"license_inactive"}) || len(j.Waived) > 0 {
 		t.Errorf("got %+v", j)
 	}
 }

@@ -44,7 +44,7 @@ func CheckParameters(declared []Parameter) []*fault.Error {
 	seen := map[string]bool{}
 	for i, p := range declared {
 		at := strconv.Itoa(i)
-		if !validParameterName(p.Name) {
+		if !ValidParameterName(p.Name) {
 			errs = append(errs, invalid("parameter_name_invalid",
 				"a parameter's name is a letter and up to 62 letters, digits, '_', '.' and '-'").At(at+".name"))
 		}
@@ -69,7 +69,8 @@ func nested(declared []Parameter) []*fault.Error {
 	return errs
 }
 
-func validParameterName(name string) bool {
+// ValidParameterName accepts the names that parameters have.
+func ValidParameterName(name string) bool {
 	if name == "" || len(name) > maxParameterName || !letter(name[0]) || strings.Contains(name, "..") || strings.HasSuffix(name, ".") {
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 
 type param = delivery.Parameter
 
-func told(errs []*fault.Error) []string {
+func named(errs []*fault.Error) []string {
 	out := []string{}
 	for _, e := range errs {
 		out = append(out, e.Slug+" "+e.Field)
@@ -24,9 +24,9 @@ func told(errs []*fault.Error) []string {
 	return out
 }
 
-func wantTold(t *testing.T, errs []*fault.Error, want ...string) {
+func wantNamed(t *testing.T, errs []*fault.Error, want ...string) {
 	t.Helper()
-	if got := told(errs); !slices.Equal(got, want) {
+	if got := named(errs); !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q: %v", got, want, errs)
 	}
 	for _, e := range errs {
@@ -39,7 +39,7 @@ func wantTold(t *testing.T, errs []*fault.Error, want ...string) {
 // What a release may declare.
 func TestParametersAreDeclaredSoundly(t *testing.T) {
 	t.Parallel()
-	wantTold(t, delivery.CheckParameters([]param{
+	wantNamed(t, delivery.CheckParameters([]param{
 		{Name: "replicas", Type: "int", Default: "2", HasDefault: true, CustomerSettable: true},
 		{Name: "image.pullPolicy", Type: "enum", Values: []string{"Always", "Never"}}, {Name: "db_password", Type: "string", Secret: true, Required: true},
 		{Name: "host", Type: "string", Pattern: "[a-z.]+", Default: "a.example", HasDefault: true}, {Name: "memory", Type: "quantity", Default: "1Gi", HasDefault: true},
@@ -71,12 +71,12 @@ func TestParametersAreDeclaredSoundly(t *testing.T) {
 		"parameter_invalid 0.default ":                 {Name: "a", Type: "string", Pattern: "[0-9]+", Default: "1a", HasDefault: true},
 		"parameter_invalid 0.default  ":                {Name: "a", Type: "enum", Values: []string{"x"}, Default: "y", HasDefault: true},
 	} {
-		wantTold(t, delivery.CheckParameters([]param{p}), strings.TrimSpace(want))
+		wantNamed(t, delivery.CheckParameters([]param{p}), strings.TrimSpace(want))
 	}
-	wantTold(t, delivery.CheckParameters([]param{{Name: "a", Type: "int"}, {Name: "a", Type: "float"}}),
+	wantNamed(t, delivery.CheckParameters([]param{{Name: "a", Type: "int"}, {Name: "a", Type: "float"}}),
 		"parameter_repeated 1.name", "parameter_declaration_invalid 1.type")
-	wantTold(t, delivery.CheckParameters([]param{{Name: "db.host", Type: "string"}, {Name: "db", Type: "string"}}), "parameter_name_invalid 0.name")
-	wantTold(t, delivery.CheckParameters(make([]param, 65)), "parameters_too_many ")
+	wantNamed(t, delivery.CheckParameters([]param{{Name: "db.host", Type: "string"}, {Name: "db", Type: "string"}}), "parameter_name_invalid 0.name")
+	wantNamed(t, delivery.CheckParameters(make([]param, 65)), "parameters_too_many ")
 }
 
 // Each type has its text form, and one only.
@@ -149,7 +149,7 @@ func TestSettling(t *testing.T) {
 		if got != nil {
 			t.Errorf("%v: values beside faults", c.given)
 		}
-		wantTold(t, errs, c.want...)
+		wantNamed(t, errs, c.want...)
 	}
 }
 
@@ -162,13 +162,13 @@ func TestSecretsAreApart(t *testing.T) {
 		t.Errorf("%v and %v", plain, secret)
 	}
 	errs := delivery.CheckSecrets(declaredFew(), secret, delivery.ByOperator)
-	wantTold(t, errs, "parameter_invalid token")
+	wantNamed(t, errs, "parameter_invalid token")
 	if len(errs) == 1 && strings.Contains(errs[0].Error()+errs[0].Cure, "T0P") {
 		t.Errorf("the answer holds the secret: %v", errs[0])
 	}
-	wantTold(t, delivery.CheckSecrets(declaredFew(), map[string]string{"password": "p", "token": "abc"}, delivery.ByCustomer), "parameter_not_settable token")
-	wantTold(t, delivery.MissingSecrets(declaredFew(), func(n string) bool { return n == "token" }), "parameter_required password")
-	wantTold(t, delivery.MissingSecrets(declaredFew(), func(string) bool { return true }))
+	wantNamed(t, delivery.CheckSecrets(declaredFew(), map[string]string{"password": "p", "token": "abc"}, delivery.ByCustomer), "parameter_not_settable token")
+	wantNamed(t, delivery.MissingSecrets(declaredFew(), func(n string) bool { return n == "token" }), "parameter_required password")
+	wantNamed(t, delivery.MissingSecrets(declaredFew(), func(string) bool { return true }))
 }
 
 func drawParameter(t *rapid.T, name string) param {

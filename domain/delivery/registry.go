@@ -17,7 +17,7 @@ import (
 
 // Bounds of registries, in bytes.
 const (
-	maxHost        = 255
+	maxHost        = 240
 	maxCA          = 64 << 10
 	maxCredentials = 512
 )
@@ -132,18 +132,4 @@ func RegistryOf(registries []Registry, host string) (Registry, *fault.Error) {
 			Curable("register it: POST /api/v1/registries")
 	}
 	return *found, nil
-}
-
-// CheckImages refuses each image that is none, or whose host is no registry: Invalid image_reference_invalid,
-// registry_unknown.
-func CheckImages(registries []Registry, images []string) []*fault.Error {
-	var errs []*fault.Error
-	for _, image := range images {
-		r, err := ParseImage(image)
-		if err == nil {
-			_, err = RegistryOf(registries, r.Host)
-		}
-		errs = append(errs, within(image, err)...)
-	}
-	return errs
 }

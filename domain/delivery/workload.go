@@ -16,6 +16,8 @@ type Policy struct {
 	AnyHost      bool     // any host and namespace instead: for a release, before there is a deployment
 	ConfigMaps   bool     // whether ConfigMap is among the kinds
 	Externals    []string // Release.Externals
+	Registries   []Registry
+	AnyRegistry  bool // any registry instead: where images are judged apart
 }
 
 // Bounds of what one app is rendered to.

@@ -12,7 +12,7 @@ import (
 // the restricted Pod Security profile demands, and what refers to anything outside of the app. Each fault names the
 // object by its origin, and the place in it by JSON pointer. Invalid: manifest_kind_refused, manifest_field_refused,
 // manifest_insecure, manifest_namespace_refused, manifest_reference_outside, manifest_repeated, manifest_unbounded,
-// manifest_too_large, manifest_empty, ingress_host_refused, image_reference_invalid, quantity_invalid,
+// manifest_too_large, manifest_empty, ingress_host_refused, image_reference_invalid, registry_unknown, quantity_invalid,
 // quantity_too_large, secret_place_refused.
 func Check(p Policy, docs []Document) []*fault.Error {
 	switch {

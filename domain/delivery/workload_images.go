@@ -102,7 +102,7 @@ func ParametersSecret(app string, declared []Parameter) (Document, bool) {
 	for _, p := range declared {
 		if p.Secret {
 			values[p.Name] = ""
-			places[pointer([]string{"stringData", p.Name})] = p.Name
+			places[Pointer([]string{"stringData", p.Name})] = p.Name
 		}
 	}
 	return Document{Origin: name, Secrets: places, Object: map[string]any{

@@ -128,7 +128,7 @@ func keyed(kind string) object { return with(optional(kind), object{"key": anyTe
 
 func clone(o object) object { return with(object{}, o) }
 
-// image is a reference that names its registry, and a tag or a digest.
+// image is a reference that names a registered registry, and a tag or a digest.
 type image struct{}
 
 func (image) check(c *checker, v any) {
@@ -137,7 +137,11 @@ func (image) check(c *checker, v any) {
 		c.field("this is an image reference")
 		return
 	}
-	if _, err := ParseImage(s); err != nil {
+	reference, err := ParseImage(s)
+	if err == nil && !c.policy.AnyRegistry {
+		_, err = RegistryOf(c.policy.Registries, reference.Host)
+	}
+	if err != nil {
 		c.refuse(err)
 	}
 }

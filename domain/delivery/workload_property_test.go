@@ -164,14 +164,14 @@ func TestJudgingChangesNothing(t *testing.T) {
 		docs := shop(t)
 		disturb(t, docs)
 		before := delivery.Pin(docs, nil)
-		first := told(delivery.Check(policy(), docs))
+		first := named(delivery.Check(policy(), docs))
 		_, _ = delivery.Use(docs)
 		_, _ = delivery.Encode(docs)
 		_ = delivery.Seals(docs)
 		if !reflect.DeepEqual(docs, before) {
 			t.Fatal("judging changed an object")
 		}
-		if second := told(delivery.Check(policy(), docs)); !slices.Equal(first, second) {
+		if second := named(delivery.Check(policy(), docs)); !slices.Equal(first, second) {
 			t.Fatalf("%q, then %q", first, second)
 		}
 	})

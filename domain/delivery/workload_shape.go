@@ -27,7 +27,7 @@ type checker struct {
 
 func (c *checker) refuse(err *fault.Error) {
 	if len(c.faults) < maxTold {
-		c.faults = append(c.faults, err.At(c.origin+":"+pointer(c.path)))
+		c.faults = append(c.faults, err.At(c.origin+":"+Pointer(c.path)))
 	}
 }
 
@@ -43,8 +43,8 @@ func (c *checker) at(step string, do func()) {
 	c.path = c.path[:len(c.path)-1]
 }
 
-// pointer is the JSON pointer that the steps make (RFC 6901). A step that is longer than anybody reads is cut.
-func pointer(steps []string) string {
+// Pointer is the JSON pointer that the steps make (RFC 6901). A step that is longer than anybody reads is cut.
+func Pointer(steps []string) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var out strings.Builder
 	for _, step := range steps {

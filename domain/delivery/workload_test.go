@@ -95,7 +95,8 @@ func shop(t interface{ Fatal(...any) }) []doc {
 func policy() delivery.Policy {
 	return delivery.Policy{
 		Namespace: "acme", IngressHosts: []string{"shop.example.com", "*.apps.example.com"}, ConfigMaps: true,
-		Externals: []string{"Secret/registry-login", "PersistentVolumeClaim/shop-data"},
+		Externals:  []string{"Secret/registry-login", "PersistentVolumeClaim/shop-data"},
+		Registries: []delivery.Registry{{Host: "mirror.example", MirrorOf: "r.example"}},
 	}
 }
 
@@ -182,7 +183,7 @@ func TestWhatIsDelivered(t *testing.T) {
 			t.Errorf("%s: %v", name, faults)
 		}
 	}
-	anywhere := delivery.Policy{AnyHost: true, ConfigMaps: true, Externals: policy().Externals}
+	anywhere := delivery.Policy{AnyHost: true, AnyRegistry: true, ConfigMaps: true, Externals: policy().Externals}
 	if faults := delivery.Check(anywhere, shop(t)); len(faults) > 0 {
 		t.Errorf("before there is a deployment: %v", faults)
 	}
@@ -204,7 +205,7 @@ func TestWhatIsRefused(t *testing.T) {
 		faults := delivery.Check(policy(), docs)
 		slug, at, _ := strings.Cut(r.want, " ")
 		want := slug + " " + docs[r.doc].Origin + ":" + at
-		if got := told(faults); len(got) != 1 || got[0] != want {
+		if got := named(faults); len(got) != 1 || got[0] != want {
 			t.Errorf("%s = %v:\n got %q\nwant %q", r.path, r.value, got, want)
 		}
 	}
@@ -289,6 +290,7 @@ func refusedContainers() []refusal {
 		{theDeployment, containerAt + ".ports.0.hostIP", "0.0.0.0", field + firstJSON + "/ports/0/hostIP"},
 		{theDeployment, containerAt + ".image", "nginx", "image_reference_invalid " + firstJSON + "/image"},
 		{theDeployment, containerAt + ".image", "r.example/shop", "image_reference_invalid " + firstJSON + "/image"},
+		{theDeployment, containerAt + ".image", "other.example/shop:1", "registry_unknown " + firstJSON + "/image"},
 		{theDeployment, containerAt + ".image", nil, field + firstJSON},
 		{theDeployment, containerAt + ".name", nil, field + firstJSON},
 		{theDeployment, containerAt + ".name", "Web", field + firstJSON + "/name"},
@@ -407,33 +409,33 @@ func TestKindsThatAreRefused(t *testing.T) {
 	} {
 		version, name, _ := strings.Cut(k, " ")
 		faults := delivery.Check(policy(), append(shop(t), decode(t, "x#1", fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"other"}}`, version, name))))
-		wantTold(t, faults, "manifest_kind_refused x#1:")
+		wantNamed(t, faults, "manifest_kind_refused x#1:")
 	}
 	for _, text := range []string{`{}`, `{"kind":1,"apiVersion":[]}`, `{"kind":"Secret"}`, `{"metadata":"x"}`} {
-		wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", text))), "manifest_kind_refused x#1:")
+		wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", text))), "manifest_kind_refused x#1:")
 	}
 	strict := policy()
 	strict.ConfigMaps = false
 	strict.Externals = append(strict.Externals, "ConfigMap/shop")
-	wantTold(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6:")
+	wantNamed(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6:")
 }
 
 // What is wrong with an app as a whole.
 func TestAppsAsAWhole(t *testing.T) {
 	t.Parallel()
-	wantTold(t, delivery.Check(policy(), nil), "manifest_empty ")
+	wantNamed(t, delivery.Check(policy(), nil), "manifest_empty ")
 	many := shop(t)
 	for i := range delivery.MaxObjects {
 		many = append(many, decode(t, "x#"+strconv.Itoa(i), `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s`+strconv.Itoa(i)+`"}}`))
 	}
-	wantTold(t, delivery.Check(policy(), many), "manifest_too_large ")
-	wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", secretText))), "manifest_repeated x#1:")
-	wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"v1","kind":"Secret"}`))), "manifest_field_refused x#1:")
-	wantTold(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`))),
+	wantNamed(t, delivery.Check(policy(), many), "manifest_too_large ")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", secretText))), "manifest_repeated x#1:")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"v1","kind":"Secret"}`))), "manifest_field_refused x#1:")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`))),
 		"manifest_field_refused x#1:/spec/selector", "manifest_insecure x#1:/spec/template/spec/automountServiceAccountToken", "manifest_field_refused x#1:/spec/template/spec")
 
-	wantTold(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages)))
-	wantTold(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages+1)), "manifest_too_large ")
+	wantNamed(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages)))
+	wantNamed(t, delivery.Check(policy(), withImages(t, delivery.MaxAppImages+1)), "manifest_too_large ")
 }
 
 // withImages is the shop with that many images, in several Deployments.
@@ -464,13 +466,13 @@ func TestPlacesOfSecrets(t *testing.T) {
 	} {
 		docs := shop(t)
 		docs[theSecret].Secrets = map[string]string{place: "password"}
-		if got := told(delivery.Check(policy(), docs)); ok != (len(got) == 0) || !ok && !slices.Equal(got, []string{"secret_place_refused shop.yaml#4:"}) {
+		if got := named(delivery.Check(policy(), docs)); ok != (len(got) == 0) || !ok && !slices.Equal(got, []string{"secret_place_refused shop.yaml#4:"}) {
 			t.Errorf("%q: %q", place, got)
 		}
 	}
 	docs := shop(t)
 	docs[theDeployment].Secrets = map[string]string{"/stringData/password": "password"}
-	wantTold(t, delivery.Check(policy(), docs), "secret_place_refused shop.yaml#1:")
+	wantNamed(t, delivery.Check(policy(), docs), "secret_place_refused shop.yaml#1:")
 }
 
 // Everything that is wrong is told at once, each object by its name, up to a bound.
@@ -480,7 +482,7 @@ func TestAllThatIsRefusedIsTold(t *testing.T) {
 	put(t, docs[theDeployment].Object, podAt+".hostNetwork", true)
 	put(t, docs[theService].Object, "spec.type", "NodePort")
 	put(t, docs[theIngress].Object, "spec.rules.0.host", "evil.example.com")
-	wantTold(t, delivery.Check(policy(), docs), "manifest_insecure shop.yaml#1:"+podJSON+"/hostNetwork", "manifest_field_refused shop.yaml#2:/spec/type",
+	wantNamed(t, delivery.Check(policy(), docs), "manifest_insecure shop.yaml#1:"+podJSON+"/hostNetwork", "manifest_field_refused shop.yaml#2:/spec/type",
 		"ingress_host_refused shop.yaml#3:/spec/rules/0/host")
 	wild := shop(t)
 	for i := range 300 {

@@ -15,14 +15,26 @@ type SecretPurpose string
 const (
 	PairingCode SecretPurpose = "pairing_code"
 	JoinToken   SecretPurpose = "join_token"
+
+	EnrolmentToken SecretPurpose = "enrolment_token" // of a cluster's agent (G1)
+	PackageLink    SecretPurpose = "package_link"    // of a delivery package (K1)
 )
+
+// known tells whether there is such a purpose.
+func (p SecretPurpose) known() bool {
+	switch p {
+	case PairingCode, JoinToken, EnrolmentToken, PackageLink:
+		return true
+	}
+	return false
+}
 
 // OneTimeSecretRecord is what is kept of a secret that works once: never the secret itself.
 type OneTimeSecretRecord struct {
 	ID        string
 	Hash      [32]byte // HashSecret
 	Purpose   SecretPurpose
-	Subject   string // what it is bound to: a tenant's or a node's id
+	Subject   string // what it is bound to: the id of a tenant, a node, a deployment or a package
 	Grants    string // what it gives, such as a principal's role; may be empty
 	CreatedAt time.Time
 	ExpiresAt time.Time // never zero
@@ -30,7 +42,7 @@ type OneTimeSecretRecord struct {
 	UsedBy    [32]byte  // KeyDigest of the key it was used for; zero before, and where it is for none
 }
 
-// OneTimeSecret is a pairing code or a join token.
+// OneTimeSecret is a secret that works once: a pairing code, for example.
 type OneTimeSecret struct{ record OneTimeSecretRecord }
 
 // NewSecret describes a secret that is to work once.
@@ -52,7 +64,7 @@ func NewOneTimeSecret(s NewSecret, now time.Time) (*OneTimeSecret, error) {
 	}
 	if err := fault.All(
 		unless(validToken(s.ID), "id_malformed", "an id is 1 to 64 of a-z, 0-9, '-' and '_'", "id"),
-		unless(s.Purpose == PairingCode || s.Purpose == JoinToken, "secret_purpose_unknown",
+		unless(s.Purpose.known(), "secret_purpose_unknown",
 			"no secret has this purpose", "purpose"),
 		unless(s.Hash != [32]byte{}, "secret_hash_missing", "a secret has a hash", "hash"),
 		checkText("subject", s.Subject, maxNote),

@@ -27,3 +27,6 @@ func BenchmarkDiffering500(b *testing.B)     { storetest.BenchDiffering(b, opene
 func BenchmarkView(b *testing.B)             { storetest.BenchView(b, opener) }
 func BenchmarkAtomicallySmall(b *testing.B)  { storetest.BenchSmall(b, opener, 1) }
 func BenchmarkAtomicallySmall8(b *testing.B) { storetest.BenchSmall(b, opener, 8) }
+func BenchmarkPoll256(b *testing.B)          { storetest.BenchPolls(b, opener) }
+func BenchmarkPollHistory0(b *testing.B)     { storetest.BenchPollHistory(b, opener, 0) }
+func BenchmarkPollHistory20000(b *testing.B) { storetest.BenchPollHistory(b, opener, 20_000) }

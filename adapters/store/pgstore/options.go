@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Writers int // connections for write transactions; 4 where it is 0
 	Readers int // connections for views; 8 where it is 0
-	Callers int // connections for Caller; 2 where it is 0. Heartbeats have one more.
+	Callers int // connections for Caller, Pulse and Poll; 2 where it is 0. Heartbeats have one more.
 
 	// StatementTimeout is what one statement may take; 5 s where it is 0.
 	StatementTimeout time.Duration

@@ -95,6 +95,12 @@ func TestPlans(t *testing.T) {
 		_, _, err := c.Caller(t.Context(), "fp")
 		return err
 	})
+	planned("poll", func(tx *sqlrows.Tx) error {
+		p := sqlrows.NewPolls(func(ctx context.Context, fn func(context.Context, *sqlrows.Tx) error) error { return fn(ctx, tx) })
+		defer p.Close()
+		_, err := p.Poll(t.Context(), "a")
+		return err
+	})
 	planned("pulse", func(tx *sqlrows.Tx) error {
 		p := sqlrows.NewPulses(func(ctx context.Context, fn func(context.Context, *sqlrows.Tx) error) error { return fn(ctx, tx) })
 		defer p.Close()

@@ -36,8 +36,11 @@ func do(tb testing.TB, s store.Store, fn func(context.Context, *store.Roles) err
 	}
 }
 
-func BenchmarkBeat256(b *testing.B)         { storetest.BenchBeats(b, opener) }
-func BenchmarkCaller(b *testing.B)          { storetest.BenchCallers(b, opener) }
-func BenchmarkDiffering500(b *testing.B)    { storetest.BenchDiffering(b, opener) }
-func BenchmarkView(b *testing.B)            { storetest.BenchView(b, opener) }
-func BenchmarkAtomicallySmall(b *testing.B) { storetest.BenchSmall(b, opener, 1) }
+func BenchmarkBeat256(b *testing.B)          { storetest.BenchBeats(b, opener) }
+func BenchmarkCaller(b *testing.B)           { storetest.BenchCallers(b, opener) }
+func BenchmarkDiffering500(b *testing.B)     { storetest.BenchDiffering(b, opener) }
+func BenchmarkView(b *testing.B)             { storetest.BenchView(b, opener) }
+func BenchmarkAtomicallySmall(b *testing.B)  { storetest.BenchSmall(b, opener, 1) }
+func BenchmarkPoll256(b *testing.B)          { storetest.BenchPolls(b, opener) }
+func BenchmarkPollHistory0(b *testing.B)     { storetest.BenchPollHistory(b, opener, 0) }
+func BenchmarkPollHistory20000(b *testing.B) { storetest.BenchPollHistory(b, opener, 20_000) }

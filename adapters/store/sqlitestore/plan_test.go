@@ -75,6 +75,12 @@ func TestPlans(t *testing.T) {
 		_, _, err := c.Caller(t.Context(), "fp")
 		return err
 	})
+	planned(t, db, "poll", func(tx *sqlrows.Tx) error {
+		p := sqlrows.NewPolls(func(ctx context.Context, fn func(context.Context, *sqlrows.Tx) error) error { return fn(ctx, tx) })
+		defer p.Close()
+		_, err := p.Poll(t.Context(), "a")
+		return err
+	})
 	planned(t, db, "beat", func(tx *sqlrows.Tx) error {
 		b := sqlrows.NewBeats(func(ctx context.Context, fn func(context.Context, *sqlrows.Tx) error) error { return fn(ctx, tx) })
 		defer b.Close()

@@ -119,11 +119,10 @@ func mutants() map[string]fate {
 		"checks no seal": {"nothing of what was wrapped can be changed", func(m *mutant) {
 			unwrap := m.unwrap
 			m.unwrap = func(ctx context.Context, b string, in []byte) ([]byte, error) {
-				got, err := unwrap(ctx, b, in)
-				if err != nil {
-					return []byte("secret"), nil
+				if got, err := unwrap(ctx, b, in); err == nil {
+					return got, nil
 				}
-				return got, nil
+				return []byte("secret"), nil
 			}
 		}},
 		"takes what follows": {"nothing of what was wrapped can be changed", func(m *mutant) {

@@ -8,6 +8,8 @@ import (
 
 	"berth/domain/audit"
 	"berth/domain/authorization"
+	"berth/domain/delivery"
+	"berth/domain/entitlement"
 	"berth/domain/placement"
 	"berth/ports/internal/law"
 	"berth/ports/store"
@@ -29,6 +31,21 @@ func TestEveryForgottenColumnIsCaught(t *testing.T) {
 	forgetful(t, single, signingKeyKind().tree)
 	forgetful(t, single, operatorTokenKind().tree)
 	forgetful(t, single, secretKind().tree)
+	forgetful(t, single, customerKind().tree)
+	forgetful(t, single, licenseKind().tree)
+	forgetful(t, single, appKind().tree)
+	forgetful(t, single, registryKind().tree)
+	forgetful(t, single, packageKind().tree)
+	forgetful(t, single, deploymentKind().tree)
+	forgetful(t, single, desiredKind().tree)
+	forgetful(t, single, agentKind().tree)
+	forgetful(t, single, intentKind().tree)
+	forgetful(t, single, func(s *state) *tree[delivery.Release] { return &s.releases })
+	forgetful(t, single, func(s *state) *tree[delivery.Revision] { return &s.revisions })
+	put := "what is put comes back with every field"
+	forgetful(t, put, func(s *state) *tree[entitlement.Entitlement] { return &s.entitlements })
+	forgetful(t, put, func(s *state) *tree[delivery.Observation] { return &s.observations })
+	forgetful(t, put, func(s *state) *tree[delivery.SecretValue] { return &s.secretValues })
 	forgetful(t, parts, func(s *state) *tree[authorization.HandleRecord] { return &s.handles })
 	forgetful(t, parts, func(s *state) *tree[authorization.RouteRecord] { return &s.routes })
 	forgetful(t, parts, func(s *state) *tree[placement.Waiting] { return &s.queue })

@@ -109,7 +109,7 @@ func (k *kit) lists(p part, of string, want ...any) {
 			return fmt.Errorf("%s: %d records, want %d: %w", p.thing, len(got), len(want), err)
 		}
 		for i := range got {
-			if !reflect.DeepEqual(own(got[i:i+1]), own(want[i:i+1])) || !inUTC(reflect.ValueOf(got[i])) {
+			if !reflect.DeepEqual(canonical(got[i]), canonical(want[i])) || !inUTC(reflect.ValueOf(got[i])) {
 				return fmt.Errorf("%s %d\n got %+v\nwant %+v", p.thing, i, got[i], want[i])
 			}
 		}
@@ -129,7 +129,7 @@ func putsWhole(k *kit) {
 	for _, p := range parts() {
 		all := []any{p.bare("x", "a"), p.full(k.maker, "x", "b"), p.limits("x", "c")}
 		k.puts(p, all...)
-		k.lists(p, "x", canonical(all[0]), canonical(all[1]), canonical(all[2]))
+		k.lists(p, "x", all...)
 	}
 	want := full[entitlement.Entitlement](k.maker)
 	k.mustDo(func(ctx context.Context, r *store.Roles) error {
@@ -149,9 +149,9 @@ func putsReplace(k *kit) {
 		k.puts(p, p.bare("x", "a"), p.full(newMaker(3), "x", "b"))
 		last := []any{p.full(k.maker, "x", "a"), p.full(k.maker, "x", "c")}
 		k.puts(p, last...)
-		k.lists(p, "x", canonical(last[0]), canonical(p.full(newMaker(3), "x", "b")), canonical(last[1]))
+		k.lists(p, "x", last[0], p.full(newMaker(3), "x", "b"), last[1])
 		k.puts(p, p.bare("x", "a"), p.bare("x", "b"))
-		k.lists(p, "x", canonical(p.bare("x", "a")), canonical(p.bare("x", "b")), canonical(last[1]))
+		k.lists(p, "x", p.bare("x", "a"), p.bare("x", "b"), last[1])
 	}
 }
 
@@ -163,7 +163,7 @@ func putsAllOrNone(k *kit) {
 			bad := []any{p.full(k.maker, "x", "a"), p.full(k.maker, "x", "b"), p.bare("x", badTexts[0])}
 			return errors.Join(expect(p.put(ctx, r, bad), fault.Invalid, "invalid_text"), p.put(ctx, r, nil))
 		})
-		k.lists(p, "x", canonical(first))
+		k.lists(p, "x", first)
 	}
 }
 
@@ -171,13 +171,13 @@ func putsLast(k *kit) {
 	for _, p := range parts() {
 		last := p.full(k.maker, "x", "a")
 		k.puts(p, p.bare("x", "a"), p.bare("x", "b"), last)
-		k.lists(p, "x", canonical(last), canonical(p.bare("x", "b")))
+		k.lists(p, "x", last, p.bare("x", "b"))
 	}
 }
 
 func putsApart(k *kit) {
 	for _, p := range parts() {
-		record, want := p.full(newMaker(1), "x", "a"), canonical(p.full(newMaker(1), "x", "a"))
+		record, want := p.full(newMaker(1), "x", "a"), p.full(newMaker(1), "x", "a")
 		k.puts(p, record)
 		scribble(record)
 		k.lists(p, "x", want)

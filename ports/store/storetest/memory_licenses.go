@@ -56,21 +56,14 @@ func (e entitlements) OfLicense(_ context.Context, license string) ([]entitlemen
 	return spanOf(e.tx, e.state.entitlements, license)
 }
 
-// wrappedSecret is what is kept under a name.
-type wrappedSecret struct {
-	Name    string
-	Wrapped []byte
-}
-
 type wrappedSecrets struct{ *tx }
 
 func (w wrappedSecrets) Create(_ context.Context, name string, wrapped []byte) error {
-	return addOne(w.tx, &w.state.wrapped, "wrapped_secret", wrappedSecret{name, wrapped}, name)
+	return addOne(w.tx, &w.state.wrapped, "wrapped_secret", wrapped, name)
 }
 
 func (w wrappedSecrets) Get(_ context.Context, name string) ([]byte, error) {
-	r, err := getOne(w.tx, w.state.wrapped, "wrapped_secret", name)
-	return r.Wrapped, err
+	return getOne(w.tx, w.state.wrapped, "wrapped_secret", name)
 }
 
 // putAll writes records, all or none.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 
 	"berth/domain/authorization"
@@ -133,7 +134,8 @@ func (m *mutant) snapshot(ctx context.Context, fn body) error {
 		runtime.Gosched()
 		m.writer <- struct{}{}
 		merged, now := *next, *m.state.Load()
-		fits := merge(&merged.nodes, base.nodes, now.nodes) && merge(&merged.queue, base.queue, now.queue)
+		fits := merge(&merged.nodes, base.nodes, now.nodes) && merge(&merged.queue, base.queue, now.queue) &&
+			merge(&merged.desired, base.desired, now.desired) && merge(&merged.intents, base.intents, now.intents)
 		if fits {
 			m.state.Store(&merged)
 		}
@@ -145,14 +147,14 @@ func (m *mutant) snapshot(ctx context.Context, fn body) error {
 }
 
 // merge puts what mine changed since base into now; false where both changed a row.
-func merge[V comparable](mine *tree[V], base, now tree[V]) bool {
+func merge[V any](mine *tree[V], base, now tree[V]) bool {
 	out := now
 	for key, v := range mine.above("") {
 		was, had := base.get(key)
-		if had && was == v {
+		if had && reflect.DeepEqual(was, v) {
 			continue
 		}
-		if is, has := now.get(key); has != had || is != was {
+		if is, has := now.get(key); has != had || !reflect.DeepEqual(is, was) {
 			return false
 		}
 		out = out.put(key, v)

@@ -89,7 +89,8 @@ type broken struct {
 func TestMutantsAreCaught(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(isolationMutants(), recordMutants(), listMutants(), hotMutants(), logMutants(), standingMutants(),
-		pulseMutants(), onceMutants(), originMutants())
+		pulseMutants(), onceMutants(), originMutants(), putMutants(), catalogMutants(), objectMutants(), deploymentMutants(),
+		clusterMutants(), intentMutants(), raceMutants(), pollMutants())
 	var table strings.Builder
 	for _, b := range all {
 		table.WriteString("\n" + b.name + strings.Repeat(" ", max(1, 52-len(b.name))) + "→ " + b.law)

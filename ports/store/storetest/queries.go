@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"context"
+	"maps"
 
+	"berth/domain/entitlement"
 	"berth/ports/store"
 )
 
@@ -10,7 +12,7 @@ import (
 // them out. On an empty store a miss is no failure.
 func Queries() map[string]func(context.Context, *store.Roles) error {
 	page := store.Page{After: "a", Limit: 50}
-	return map[string]func(context.Context, *store.Roles) error{
+	out := map[string]func(context.Context, *store.Roles) error{
 		"concerning": func(ctx context.Context, r *store.Roles) error {
 			return second(r.Placements.Concerning(ctx, "n", page))
 		},
@@ -44,6 +46,35 @@ func Queries() map[string]func(context.Context, *store.Roles) error {
 		"audit range":  func(ctx context.Context, r *store.Roles) error { return second(r.Audit.Range(ctx, 3, 9)) },
 		"audit about":  func(ctx context.Context, r *store.Roles) error { return second(r.Audit.About(ctx, "a/b", 3, 9)) },
 	}
+	maps.Copy(out, deliveryQueries())
+	return out
+}
+
+// deliveryQueries are those of the delivery half.
+func deliveryQueries() map[string]func(context.Context, *store.Roles) error {
+	out := map[string]func(context.Context, *store.Roles) error{
+		"before": func(ctx context.Context, r *store.Roles) error { return second(r.Revisions.Before(ctx, "i", 7, 9)) },
+		"due":    func(ctx context.Context, r *store.Roles) error { return second(r.Deployments.Due(ctx, noon, 9)) },
+		"named many": func(ctx context.Context, r *store.Roles) error {
+			return second(r.Apps.Named(ctx, []string{"a", "b", "c", "d", "e", "f"}))
+		},
+		"outlines many": func(ctx context.Context, r *store.Roles) error {
+			return second(r.Releases.Outlines(ctx, []string{"a", "b", "c", "d", "e", "f"}))
+		},
+		"agent save": func(ctx context.Context, r *store.Roles) error { return r.Agents.Save(ctx, agentOf("a", "i")) },
+		"desired state": func(ctx context.Context, r *store.Roles) error {
+			return second(r.DesiredStates.Get(ctx, "i"))
+		},
+		"desired state save": func(ctx context.Context, r *store.Roles) error {
+			return r.DesiredStates.Save(ctx, headOf("i", "l", entitlement.Usage{}))
+		},
+	}
+	maps.Copy(out, deliveryReads("i"))
+	writes := deliveryWrites()
+	for _, name := range []string{"entitlements put", "observations put", "secret values put", "registry remove", "agent remove", "review", "objects put"} {
+		out[name] = writes[name]
+	}
+	return out
 }
 
 func differing(ctx context.Context, r *store.Roles) error {

@@ -92,6 +92,12 @@ func written(s sample) sample {
 	return s
 }
 
+// wrappedSecret is a secret with its name.
+type wrappedSecret struct {
+	Name    string
+	Wrapped []byte
+}
+
 // unsaved stands for what is never saved.
 type unsaved[R any] struct{}
 

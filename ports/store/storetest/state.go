@@ -59,7 +59,7 @@ type state struct {
 	intents      tree[delivery.IntentRecord]
 	secretValues tree[delivery.SecretValue]
 	packages     tree[delivery.PackageRecord]
-	wrapped      tree[wrappedSecret]
+	wrapped      tree[[]byte]
 
 	audit tree[audit.Entry]
 	once  tree[store.Once]

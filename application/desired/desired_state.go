@@ -1,0 +1,58 @@
+package desired
+
+import (
+	"context"
+
+	"berth/domain/delivery"
+	"berth/ports/store"
+)
+
+// DesiredState returns a revision of a deployment; the present one where it is 0. Faults: NotFound deployment_not_found,
+// revision_not_found.
+func (d *Desired) DesiredState(ctx context.Context, install string, revision int64) (delivery.Revision, delivery.DesiredRecord, error) {
+	var out delivery.Revision
+	var head delivery.DesiredRecord
+	err := d.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
+		present, err := r.DesiredStates.Get(ctx, install)
+		if err != nil {
+			return noDeployment(err)
+		}
+		head = present.Record()
+		if revision == 0 {
+			revision = head.Revision
+		}
+		out, err = r.Revisions.Get(ctx, install, revision)
+		return err
+	})
+	return out, head, err
+}
+
+// Rendered returns the objects of an app in a revision. Fault: NotFound object_not_found where it is none of them.
+func (d *Desired) Rendered(ctx context.Context, install string, app delivery.DesiredApp) ([]delivery.Document, error) {
+	var content []byte
+	err := d.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
+		content, err = r.Objects.Read(ctx, install, app.Manifests.SHA256)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return delivery.Decode(content)
+}
+
+// History lists the revisions of a deployment below the given one, newest first; from the newest where it is 0. Next is
+// the revision that asks for what follows; 0 at the end. Fault: NotFound deployment_not_found.
+func (d *Desired) History(ctx context.Context, install string, before int64, limit int) (list []delivery.Revision, next int64, err error) {
+	size := store.ListSize(limit)
+	err = d.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
+		if _, err := r.Deployments.Get(ctx, install); err != nil {
+			return err
+		}
+		list, err = r.Revisions.Before(ctx, install, before, size+1)
+		return err
+	})
+	if err != nil || len(list) <= size {
+		return list, 0, err
+	}
+	return list[:size], list[size-1].Revision, nil
+}

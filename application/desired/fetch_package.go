@@ -1,0 +1,51 @@
+package desired
+
+import (
+	"context"
+
+	"berth/domain/delivery"
+	"berth/domain/fault"
+	"berth/domain/identity"
+	"berth/ports/store"
+)
+
+// FetchPackage gives a package out to whoever has its link, once (K1). Faults: NotFound package_not_found; Gone
+// package_fetched, package_expired. Another request for the same link changes nothing.
+func (d *Desired) FetchPackage(ctx context.Context, link, source string) (delivery.PackageRecord, []byte, error) {
+	key, err := secretKey(identity.PackageLink, link)
+	if err != nil {
+		return delivery.PackageRecord{}, nil, store.Missing("package").Because(err)
+	}
+	var out delivery.PackageRecord
+	var content []byte
+	err = d.commit(ctx, itself("package-link"), func(ctx context.Context, w *work) error {
+		secret, err := w.Secrets.Get(ctx, key)
+		if fault.KindOf(err) == fault.NotFound {
+			return store.Missing("package").Because(err)
+		}
+		if err != nil {
+			return err
+		}
+		p, err := w.Packages.Get(ctx, secret.Record().Subject)
+		if err != nil {
+			return err
+		}
+		if out, err = p.Fetch(w.now); err != nil {
+			return err
+		}
+		if err := secret.Spend(w.now); err != nil {
+			return err
+		}
+		if err := w.Secrets.Save(ctx, secret); err != nil {
+			return err
+		}
+		if err := w.Packages.Save(ctx, out); err != nil {
+			return err
+		}
+		if content, err = w.Objects.Get(ctx, out.Content.SHA256); err != nil {
+			return err
+		}
+		return w.note(ctx, "package.fetched", out.InstallID, map[string]string{"package": out.ID, "source": short(source)})
+	})
+	return out, content, err
+}
