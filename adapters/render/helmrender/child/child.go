@@ -86,7 +86,12 @@ func clipped(text string) string {
 
 // Render renders a chart, with the limits of its output only; Main adds those of the process. It renders twice, from the
 // package on, and refuses what comes out differently: a function that was overlooked is still no way to be impure.
-func Render(job exchange.Job) exchange.Answer {
+func Render(job exchange.Job) (a exchange.Answer) {
+	defer func() {
+		if r := recover(); r != nil {
+			a = exchange.Answer(invalid("it can not be rendered: %v", r))
+		}
+	}()
 	first, err := once(job)
 	var second []exchange.File
 	if err == nil {

@@ -2,7 +2,10 @@ package child
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +30,7 @@ func confine(l exchange.Limits) error {
 		most     uint64
 		wanted   bool
 	}{
-		{unix.RLIMIT_DATA, l.Memory, l.Memory > 0},
+		{unix.RLIMIT_DATA, mapped() + l.Memory, l.Memory > 0},
 		{unix.RLIMIT_CPU, l.CPU, l.CPU > 0},
 		{unix.RLIMIT_CORE, 0, true},
 		{unix.RLIMIT_FSIZE, 0, true},
@@ -41,4 +44,18 @@ func confine(l exchange.Limits) error {
 		}
 	}
 	return nil
+}
+
+// mapped is how much data this process has mapped already, in bytes; much of it by the runtime, and used by nobody.
+func mapped() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 6 {
+		return 1 << 30
+	}
+	pages, err := strconv.ParseUint(fields[5], 10, 64)
+	if err != nil {
+		return 1 << 30
+	}
+	return pages * uint64(os.Getpagesize())
 }

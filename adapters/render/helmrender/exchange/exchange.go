@@ -20,7 +20,7 @@ type Job struct {
 
 // Limits are what the child takes for itself before it reads a chart.
 type Limits struct {
-	Memory  uint64 `json:"memory"`  // bytes of data; 0: no limit
+	Memory  uint64 `json:"memory"`  // bytes of data, beside what the process has before it begins; 0: no limit
 	CPU     uint64 `json:"cpu"`     // seconds; 0: no limit
 	Output  int    `json:"output"`  // bytes of all that is rendered
 	Content int64  `json:"content"` // bytes of all that is unpacked
