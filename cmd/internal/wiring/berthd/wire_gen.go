@@ -9,11 +9,15 @@ package berthd
 import (
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
+	market2 "berth/adapters/httpapi/market"
 	"berth/adapters/httpapi/node"
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
+	"berth/application/desired"
 	"berth/application/fleet"
+	"berth/application/licensing"
+	"berth/application/market"
 	"berth/application/trust"
 	"berth/application/watch"
 	"berth/cmd/internal/config"
@@ -114,7 +118,60 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	renderers := provideRenderers()
+	client, cleanup3 := provideRegistries(clock)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	wrapper, cleanup4, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
+	licensingLicensing := &licensing.Licensing{
+		Store:   berthdLate,
+		Clock:   clock,
+		IDs:     source,
+		Hints:   hub,
+		Wrapper: wrapper,
+	}
+	v4 := providePepper(licensingLicensing)
+	desiredDesired := &desired.Desired{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     hub,
+		Rendering: rendering,
+		Crypto:    crypto,
+		Archiver:  archiver,
+		Settings:  desiredSettings,
+		Pepper:    v4,
+	}
+	marketSettings := provideMarketSettings(c)
+	marketMarket := &market.Market{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    hub,
+		Desired:  desiredDesired,
+		Settings: marketSettings,
+		Pepper:   v4,
+	}
+	failures := provideMarketFailures(c)
+	marketDeps := market2.Deps{
+		Version:  string2,
+		Market:   marketMarket,
+		Store:    berthdLate,
+		Clock:    clock,
+		Failures: failures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -141,13 +198,14 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Desired: desiredDesired,
 		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
 		Roots:   secretfileWatched,
 	}
-	v4 := provideDuties(c, berthdSweeps)
+	v5 := provideDuties(c, berthdSweeps)
 	leader := provideAlone(metrics)
 	watchWatch := &watch.Watch{
 		Clock:  clock,
@@ -167,7 +225,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v4,
+		Duties:   v5,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
@@ -175,6 +233,8 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup4()
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil
@@ -285,7 +345,61 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	renderers := provideRenderers()
+	client, cleanup4 := provideRegistries(clock)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	wrapper, cleanup5, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
+	licensingLicensing := &licensing.Licensing{
+		Store:   berthdLate,
+		Clock:   clock,
+		IDs:     source,
+		Hints:   berthdRelayed,
+		Wrapper: wrapper,
+	}
+	v4 := providePepper(licensingLicensing)
+	desiredDesired := &desired.Desired{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     berthdRelayed,
+		Rendering: rendering,
+		Crypto:    crypto,
+		Archiver:  archiver,
+		Settings:  desiredSettings,
+		Pepper:    v4,
+	}
+	marketSettings := provideMarketSettings(c)
+	marketMarket := &market.Market{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    hub,
+		Desired:  desiredDesired,
+		Settings: marketSettings,
+		Pepper:   v4,
+	}
+	failures := provideMarketFailures(c)
+	marketDeps := market2.Deps{
+		Version:  string2,
+		Market:   marketMarket,
+		Store:    berthdLate,
+		Clock:    clock,
+		Failures: failures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -312,15 +426,18 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Desired: desiredDesired,
 		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
 		Roots:   secretfileWatched,
 	}
-	v4 := provideDuties(c, berthdSweeps)
+	v5 := provideDuties(c, berthdSweeps)
 	leader, err := provideElected(berthdLate, clock, source, log, metrics)
 	if err != nil {
+		cleanup5()
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -344,7 +461,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v4,
+		Duties:   v5,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
@@ -352,6 +469,8 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup5()
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
