@@ -103,13 +103,27 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
+	wrapper, cleanup3, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
+		IDs:     source,
+		Hints:   hub,
+		Wrapper: wrapper,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -119,28 +133,14 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Limits:  sourceLimits,
 	}
 	renderers := provideRenderers()
-	client, cleanup3 := provideRegistries(clock)
+	client, cleanup4 := provideRegistries(clock)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
 	}
-	wrapper, cleanup4, err := provideKeywrap(c, log)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	crypto := provideCrypto(kms, wrapper)
 	archiver := provideArchiver()
 	desiredSettings := provideDesiredSettings(c)
-	licensingLicensing := &licensing.Licensing{
-		Store:   berthdLate,
-		Clock:   clock,
-		IDs:     source,
-		Hints:   hub,
-		Wrapper: wrapper,
-	}
 	v4 := providePepper(licensingLicensing)
 	desiredDesired := &desired.Desired{
 		Store:     berthdLate,
@@ -330,13 +330,28 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
+	wrapper, cleanup4, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
+		IDs:     source,
+		Hints:   berthdRelayed,
+		Wrapper: wrapper,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -346,29 +361,14 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Limits:  sourceLimits,
 	}
 	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
+	client, cleanup5 := provideRegistries(clock)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
 	}
-	wrapper, cleanup5, err := provideKeywrap(c, log)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	crypto := provideCrypto(kms, wrapper)
 	archiver := provideArchiver()
 	desiredSettings := provideDesiredSettings(c)
-	licensingLicensing := &licensing.Licensing{
-		Store:   berthdLate,
-		Clock:   clock,
-		IDs:     source,
-		Hints:   berthdRelayed,
-		Wrapper: wrapper,
-	}
 	v4 := providePepper(licensingLicensing)
 	desiredDesired := &desired.Desired{
 		Store:     berthdLate,
