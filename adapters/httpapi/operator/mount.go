@@ -11,6 +11,7 @@ import (
 	"berth/application/access"
 	"berth/application/catalog"
 	"berth/application/fleet"
+	"berth/application/licensing"
 	"berth/application/trust"
 	"berth/domain/audit"
 	"berth/domain/fault"
@@ -21,13 +22,14 @@ import (
 
 // Deps are the use cases behind the operators' API.
 type Deps struct {
-	Version string
-	Fleet   *fleet.Fleet
-	Access  *access.Access
-	Trust   *trust.Trust
-	Catalog *catalog.Catalog
-	Store   store.Store // of repeated requests
-	Clock   clock.Clock
+	Version   string
+	Fleet     *fleet.Fleet
+	Access    *access.Access
+	Trust     *trust.Trust
+	Licensing *licensing.Licensing
+	Catalog   *catalog.Catalog
+	Store     store.Store // of repeated requests
+	Clock     clock.Clock
 }
 
 // Mount serves the operators' API on an engine.
@@ -47,6 +49,8 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	mayBeNull(api, "Tenant", "placement")
 	d.devices(api)
 	d.migrations(api)
+	d.customers(api)
+	d.licenses(api)
 	d.keys(api)
 	d.tokens(api)
 	d.apps(api)

@@ -9,12 +9,16 @@ package berthd
 import (
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
+	market2 "berth/adapters/httpapi/market"
 	"berth/adapters/httpapi/node"
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
 	"berth/application/catalog"
+	"berth/application/desired"
 	"berth/application/fleet"
+	"berth/application/licensing"
+	"berth/application/market"
 	"berth/application/trust"
 	"berth/application/watch"
 	"berth/cmd/internal/config"
@@ -100,8 +104,21 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
+	wrapper, cleanup3, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
+		Store:   berthdLate,
+		Clock:   clock,
+		IDs:     source,
+		Hints:   hub,
+		Wrapper: wrapper,
+	}
 	renderers := provideRenderers()
-	client, cleanup3 := provideRegistries(clock, v)
+	client, cleanup4 := provideRegistries(clock)
 	catalogCatalog := &catalog.Catalog{
 		Store:     berthdLate,
 		Clock:     clock,
@@ -109,13 +126,14 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Charts:    client,
 	}
 	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Catalog: catalogCatalog,
-		Store:   berthdLate,
-		Clock:   clock,
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -124,7 +142,44 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
+	v4 := providePepper(licensingLicensing)
+	desiredDesired := &desired.Desired{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     hub,
+		Rendering: rendering,
+		Crypto:    crypto,
+		Archiver:  archiver,
+		Settings:  desiredSettings,
+		Pepper:    v4,
+	}
+	marketSettings := provideMarketSettings(c)
+	marketMarket := &market.Market{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    hub,
+		Desired:  desiredDesired,
+		Settings: marketSettings,
+		Pepper:   v4,
+	}
+	failures := provideMarketFailures(c)
+	marketDeps := market2.Deps{
+		Version:  string2,
+		Market:   marketMarket,
+		Store:    berthdLate,
+		Clock:    clock,
+		Failures: failures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -151,13 +206,14 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Desired: desiredDesired,
 		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
 		Roots:   secretfileWatched,
 	}
-	v4 := provideDuties(c, berthdSweeps)
+	v5 := provideDuties(c, berthdSweeps)
 	leader := provideAlone(metrics)
 	watchWatch := &watch.Watch{
 		Clock:  clock,
@@ -177,7 +233,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v4,
+		Duties:   v5,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
@@ -185,6 +241,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -281,8 +338,22 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
+	wrapper, cleanup4, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
+		Store:   berthdLate,
+		Clock:   clock,
+		IDs:     source,
+		Hints:   berthdRelayed,
+		Wrapper: wrapper,
+	}
 	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock, v)
+	client, cleanup5 := provideRegistries(clock)
 	catalogCatalog := &catalog.Catalog{
 		Store:     berthdLate,
 		Clock:     clock,
@@ -290,13 +361,14 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Charts:    client,
 	}
 	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Catalog: catalogCatalog,
-		Store:   berthdLate,
-		Clock:   clock,
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -305,7 +377,44 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
+	v4 := providePepper(licensingLicensing)
+	desiredDesired := &desired.Desired{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     berthdRelayed,
+		Rendering: rendering,
+		Crypto:    crypto,
+		Archiver:  archiver,
+		Settings:  desiredSettings,
+		Pepper:    v4,
+	}
+	marketSettings := provideMarketSettings(c)
+	marketMarket := &market.Market{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    hub,
+		Desired:  desiredDesired,
+		Settings: marketSettings,
+		Pepper:   v4,
+	}
+	failures := provideMarketFailures(c)
+	marketDeps := market2.Deps{
+		Version:  string2,
+		Market:   marketMarket,
+		Store:    berthdLate,
+		Clock:    clock,
+		Failures: failures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -332,15 +441,17 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Desired: desiredDesired,
 		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
 		Roots:   secretfileWatched,
 	}
-	v4 := provideDuties(c, berthdSweeps)
+	v5 := provideDuties(c, berthdSweeps)
 	leader, err := provideElected(berthdLate, clock, source, log, metrics)
 	if err != nil {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
@@ -365,7 +476,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v4,
+		Duties:   v5,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
@@ -373,6 +484,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup5()
 		cleanup4()
 		cleanup3()
 		cleanup2()
