@@ -10,6 +10,7 @@ import (
 	"berth/adapters/httpapi"
 	"berth/application/access"
 	"berth/application/fleet"
+	"berth/application/licensing"
 	"berth/application/trust"
 	"berth/domain/audit"
 	"berth/domain/fault"
@@ -20,12 +21,13 @@ import (
 
 // Deps are the use cases behind the operators' API.
 type Deps struct {
-	Version string
-	Fleet   *fleet.Fleet
-	Access  *access.Access
-	Trust   *trust.Trust
-	Store   store.Store // of repeated requests
-	Clock   clock.Clock
+	Version   string
+	Fleet     *fleet.Fleet
+	Access    *access.Access
+	Trust     *trust.Trust
+	Licensing *licensing.Licensing
+	Store     store.Store // of repeated requests
+	Clock     clock.Clock
 }
 
 // Mount serves the operators' API on an engine.
@@ -45,6 +47,8 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	mayBeNull(api, "Tenant", "placement")
 	d.devices(api)
 	d.migrations(api)
+	d.customers(api)
+	d.licenses(api)
 	d.keys(api)
 	d.tokens(api)
 	d.audit(api)
