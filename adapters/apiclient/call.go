@@ -47,8 +47,13 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 
 // post writes something; in may be nil.
 func post[T any](ctx context.Context, c *Client, path string, in any) (T, error) {
+	return send[T](ctx, c, http.MethodPost, path, in)
+}
+
+// send writes something by any method; in may be nil.
+func send[T any](ctx context.Context, c *Client, method, path string, in any) (T, error) {
 	var out T
-	_, err := c.do(ctx, call{method: http.MethodPost, path: path, in: in, out: &out})
+	_, err := c.do(ctx, call{method: method, path: path, in: in, out: &out})
 	return out, err
 }
 
