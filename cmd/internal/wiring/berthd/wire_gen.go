@@ -14,6 +14,7 @@ import (
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/licensing"
@@ -116,12 +117,21 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Hints:   hub,
 		Wrapper: wrapper,
 	}
+	renderers := provideRenderers()
+	client, cleanup4 := provideRegistries(clock, v)
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
 	deps := operator.Deps{
 		Version:   string2,
 		Fleet:     fleetFleet,
 		Access:    accessAccess,
 		Trust:     trustTrust,
 		Licensing: licensingLicensing,
+		Catalog:   catalogCatalog,
 		Store:     berthdLate,
 		Clock:     clock,
 	}
@@ -132,8 +142,6 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -344,12 +352,21 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Hints:   berthdRelayed,
 		Wrapper: wrapper,
 	}
+	renderers := provideRenderers()
+	client, cleanup5 := provideRegistries(clock, v)
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
 	deps := operator.Deps{
 		Version:   string2,
 		Fleet:     fleetFleet,
 		Access:    accessAccess,
 		Trust:     trustTrust,
 		Licensing: licensingLicensing,
+		Catalog:   catalogCatalog,
 		Store:     berthdLate,
 		Clock:     clock,
 	}
@@ -360,8 +377,6 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	renderers := provideRenderers()
-	client, cleanup5 := provideRegistries(clock)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
