@@ -9,6 +9,7 @@ import (
 
 	"berth/adapters/httpapi"
 	"berth/application/access"
+	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/licensing"
 	"berth/application/trust"
@@ -26,6 +27,7 @@ type Deps struct {
 	Access    *access.Access
 	Trust     *trust.Trust
 	Licensing *licensing.Licensing
+	Desired   *desired.Desired
 	Store     store.Store // of repeated requests
 	Clock     clock.Clock
 }
@@ -49,6 +51,7 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.migrations(api)
 	d.customers(api)
 	d.licenses(api)
+	d.deployments(api)
 	d.keys(api)
 	d.tokens(api)
 	d.audit(api)

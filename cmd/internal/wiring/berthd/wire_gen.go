@@ -7,6 +7,7 @@
 package berthd
 
 import (
+	"berth/adapters/httpapi/agent"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
 	market2 "berth/adapters/httpapi/market"
@@ -103,37 +104,12 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Store:   berthdLate,
-		Clock:   clock,
-	}
-	sourceLimits := provideDeviceLimits(c)
-	deviceDeps := device.Deps{
-		Version: string2,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Limits:  sourceLimits,
-	}
-	renderers := provideRenderers()
-	client, cleanup3 := provideRegistries(clock)
-	rendering := desired.Rendering{
-		Renderers: renderers,
-		Images:    client,
-	}
-	wrapper, cleanup4, err := provideKeywrap(c, log)
+	wrapper, cleanup3, err := provideKeywrap(c, log)
 	if err != nil {
-		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
-	crypto := provideCrypto(kms, wrapper)
-	archiver := provideArchiver()
-	desiredSettings := provideDesiredSettings(c)
 	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
@@ -141,6 +117,15 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Hints:   hub,
 		Wrapper: wrapper,
 	}
+	renderers := provideRenderers()
+	client, cleanup4 := provideRegistries(clock)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
 	v4 := providePepper(licensingLicensing)
 	desiredDesired := &desired.Desired{
 		Store:     berthdLate,
@@ -152,6 +137,23 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Archiver:  archiver,
 		Settings:  desiredSettings,
 		Pepper:    v4,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Store:     berthdLate,
+		Clock:     clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
 	}
 	marketSettings := provideMarketSettings(c)
 	marketMarket := &market.Market{
@@ -171,7 +173,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Clock:    clock,
 		Failures: failures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -330,38 +338,13 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Store:   berthdLate,
-		Clock:   clock,
-	}
-	sourceLimits := provideDeviceLimits(c)
-	deviceDeps := device.Deps{
-		Version: string2,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Limits:  sourceLimits,
-	}
-	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
-	rendering := desired.Rendering{
-		Renderers: renderers,
-		Images:    client,
-	}
-	wrapper, cleanup5, err := provideKeywrap(c, log)
+	wrapper, cleanup4, err := provideKeywrap(c, log)
 	if err != nil {
-		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
-	crypto := provideCrypto(kms, wrapper)
-	archiver := provideArchiver()
-	desiredSettings := provideDesiredSettings(c)
 	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
@@ -369,6 +352,15 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Hints:   berthdRelayed,
 		Wrapper: wrapper,
 	}
+	renderers := provideRenderers()
+	client, cleanup5 := provideRegistries(clock)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
 	v4 := providePepper(licensingLicensing)
 	desiredDesired := &desired.Desired{
 		Store:     berthdLate,
@@ -380,6 +372,23 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Archiver:  archiver,
 		Settings:  desiredSettings,
 		Pepper:    v4,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Store:     berthdLate,
+		Clock:     clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
 	}
 	marketSettings := provideMarketSettings(c)
 	marketMarket := &market.Market{
@@ -399,7 +408,13 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Clock:    clock,
 		Failures: failures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
