@@ -15,7 +15,7 @@ func Parameters(in map[string]any) (map[string]string, error) {
 	out := make(map[string]string, len(in))
 	var wrong []*fault.Error
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		text, ok := parameter(in[name])
+		text, ok := Scalar(in[name])
 		if !ok {
 			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid",
 				"a value is a string, a boolean, or a whole number below 2^53").At("body.parameters."+name).Curable("give it as a string"))
@@ -25,7 +25,9 @@ func Parameters(in map[string]any) (map[string]string, error) {
 	return out, fault.All(wrong...)
 }
 
-func parameter(value any) (string, bool) {
+// Scalar is a decoded value in the text of its type: a string, a boolean, or a whole number that JSON keeps exactly; false
+// for any other.
+func Scalar(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true

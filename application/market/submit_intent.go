@@ -145,7 +145,7 @@ func alone(err error) error {
 // prepare finds out what can not be found out in a transaction. What stands against the intent already, and what does
 // not hang on a version, is told together with what the registries say.
 func (s submission) prepare(ctx context.Context) (prepared, error) {
-	f, known, err := s.look(ctx)
+	f, known, platforms, err := s.look(ctx)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -158,11 +158,11 @@ func (s submission) prepare(ctx context.Context) (prepared, error) {
 		return p, nil // Decide tells what is wrong
 	}
 	p.asked.Version = first.Version
-	p.basis = basisOf(f.deployment, f.platforms, f.desired(s.App))
+	p.basis = basisOf(f.deployment, platforms, f.desired(s.App))
 	var faults []*fault.Error
 	p.app, faults = s.Desired.Prepare(ctx, desired.PrepareRequest{
 		Deployment: f.deployment, Choice: delivery.Choice{App: s.App, Version: first.Version, Parameters: s.Parameters},
-		By: delivery.ByCustomer, Keep: p.basis.keep, Platforms: f.platforms,
+		By: delivery.ByCustomer, Keep: p.basis.keep, Platforms: platforms,
 	})
 	if err := failed(faults); err != nil {
 		return prepared{}, err
@@ -192,17 +192,20 @@ func (s submission) concern(f facts) []string {
 	return f.concerned()
 }
 
-// look reads what is known of the deployment, and of the releases that it is about.
-func (s submission) look(ctx context.Context) (f facts, known []delivery.Outline, err error) {
+// look reads what is known of the deployment, of the releases that it is about, and of the platforms of its cluster.
+func (s submission) look(ctx context.Context) (f facts, known []delivery.Outline, on []string, err error) {
 	now := s.Clock.Now()
 	err = s.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
 		if f, err = gather(ctx, r, s.Caller, now); err != nil {
 			return err
 		}
+		if on, err = platforms(ctx, r, s.Caller.install); err != nil {
+			return err
+		}
 		known, err = outlines(ctx, r, s.concern(f))
 		return err
 	})
-	return f, known, err
+	return f, known, on, err
 }
 
 // decide judges the intent on a situation. It is pure: the transaction calls it again.

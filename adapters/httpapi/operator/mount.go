@@ -9,6 +9,7 @@ import (
 
 	"berth/adapters/httpapi"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/licensing"
@@ -28,6 +29,7 @@ type Deps struct {
 	Trust     *trust.Trust
 	Licensing *licensing.Licensing
 	Desired   *desired.Desired
+	Catalog   *catalog.Catalog
 	Store     store.Store // of repeated requests
 	Clock     clock.Clock
 }
@@ -54,6 +56,9 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.deployments(api)
 	d.keys(api)
 	d.tokens(api)
+	d.apps(api)
+	d.releases(api)
+	d.registries(api)
 	d.audit(api)
 	return api
 }

@@ -129,6 +129,6 @@ func tooLarge(format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, "manifest_too_large", format, args...)
 }
 
-func ambiguous(format string, args ...any) *fault.Error {
-	return fault.New(fault.Invalid, "manifest_ambiguous", format, args...)
+func ambiguous(detail string) *fault.Error {
+	return fault.New(fault.Invalid, "manifest_ambiguous", "%s", detail)
 }

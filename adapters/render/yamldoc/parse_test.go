@@ -143,7 +143,7 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// Whatever a megabyte is filled with, the answer is short.
+// Whatever a file is filled with, the answer is short.
 func TestHostileShapes(t *testing.T) {
 	t.Parallel()
 	fill := func(head, part string) string {
@@ -157,12 +157,12 @@ func TestHostileShapes(t *testing.T) {
 		"a: *" + long, "a: !" + long + " b", "a: &" + long + " b", "%TAG !" + long, "a:\n  ? " + long + "\n  : !!int 1\n  ? " + long + "\n  : 2",
 	} {
 		_, faults := yamldoc.Parse("x", []byte(text))
-		size := 0
+		told := 0
 		for _, f := range faults {
-			size += len(f.Detail) + len(f.Field) + len(f.Cure)
+			told += len(f.Detail) + len(f.Field) + len(f.Cure)
 		}
-		if size > 16<<10 {
-			t.Errorf("%.40q: the answer has %d bytes", text, size)
+		if told > 16<<10 {
+			t.Errorf("%.40q: the answer has %d bytes", text, told)
 		}
 	}
 }

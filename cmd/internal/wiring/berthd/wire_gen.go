@@ -15,6 +15,7 @@ import (
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/licensing"
@@ -118,7 +119,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Wrapper: wrapper,
 	}
 	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
+	client, cleanup4 := provideRegistries(clock, v)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -138,6 +139,12 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Settings:  desiredSettings,
 		Pepper:    v4,
 	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
 	deps := operator.Deps{
 		Version:   string2,
 		Fleet:     fleetFleet,
@@ -145,6 +152,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:     trustTrust,
 		Licensing: licensingLicensing,
 		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
 		Store:     berthdLate,
 		Clock:     clock,
 	}
@@ -353,7 +361,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Wrapper: wrapper,
 	}
 	renderers := provideRenderers()
-	client, cleanup5 := provideRegistries(clock)
+	client, cleanup5 := provideRegistries(clock, v)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -373,6 +381,12 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Settings:  desiredSettings,
 		Pepper:    v4,
 	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
 	deps := operator.Deps{
 		Version:   string2,
 		Fleet:     fleetFleet,
@@ -380,6 +394,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Trust:     trustTrust,
 		Licensing: licensingLicensing,
 		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
 		Store:     berthdLate,
 		Clock:     clock,
 	}
