@@ -7,6 +7,7 @@
 package berthd
 
 import (
+	"berth/adapters/httpapi/agent"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
 	market2 "berth/adapters/httpapi/market"
@@ -125,29 +126,6 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		return nil, nil, err
 	}
 	client, cleanup4 := provideRegistries(clock, v)
-	catalogCatalog := &catalog.Catalog{
-		Store:     berthdLate,
-		Clock:     clock,
-		Renderers: renderers,
-		Charts:    client,
-	}
-	deps := operator.Deps{
-		Version:   string2,
-		Fleet:     fleetFleet,
-		Access:    accessAccess,
-		Trust:     trustTrust,
-		Licensing: licensingLicensing,
-		Catalog:   catalogCatalog,
-		Store:     berthdLate,
-		Clock:     clock,
-	}
-	sourceLimits := provideDeviceLimits(c)
-	deviceDeps := device.Deps{
-		Version: string2,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Limits:  sourceLimits,
-	}
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -167,6 +145,30 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Settings:  desiredSettings,
 		Pepper:    v4,
 	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
+	}
 	marketSettings := provideMarketSettings(c)
 	marketMarket := &market.Market{
 		Store:    berthdLate,
@@ -185,7 +187,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Clock:    clock,
 		Failures: failures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -367,29 +375,6 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		return nil, nil, err
 	}
 	client, cleanup5 := provideRegistries(clock, v)
-	catalogCatalog := &catalog.Catalog{
-		Store:     berthdLate,
-		Clock:     clock,
-		Renderers: renderers,
-		Charts:    client,
-	}
-	deps := operator.Deps{
-		Version:   string2,
-		Fleet:     fleetFleet,
-		Access:    accessAccess,
-		Trust:     trustTrust,
-		Licensing: licensingLicensing,
-		Catalog:   catalogCatalog,
-		Store:     berthdLate,
-		Clock:     clock,
-	}
-	sourceLimits := provideDeviceLimits(c)
-	deviceDeps := device.Deps{
-		Version: string2,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Limits:  sourceLimits,
-	}
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -409,6 +394,30 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Settings:  desiredSettings,
 		Pepper:    v4,
 	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
+	}
 	marketSettings := provideMarketSettings(c)
 	marketMarket := &market.Market{
 		Store:    berthdLate,
@@ -427,7 +436,13 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Clock:    clock,
 		Failures: failures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
