@@ -22,8 +22,10 @@ const (
 
 // SubmitRequest asks for something.
 type SubmitRequest struct {
-	Caller Caller
-	delivery.Asked
+	Caller         Caller
+	delivery.Asked // secret parameters among the others, in the clear, before an agent has enrolled
+
+	Sealed map[string][]byte // secret parameters sealed to the agent's seal key (D3)
 }
 
 // SubmitIntent judges what is asked for and, where nothing stands against it, changes the desired state: the intent and
@@ -34,8 +36,11 @@ type SubmitRequest struct {
 // invalid_id, action_unknown, version_invalid, parameter_invalid; those of desired.Publish; Unavailable
 // desired_state_contended where others were quicker again and again.
 func (m *Market) SubmitIntent(ctx context.Context, in SubmitRequest) (delivery.IntentRecord, error) {
-	if err := checkAsked(in.Asked); err != nil {
+	if err := checkAsked(in); err != nil {
 		return delivery.IntentRecord{}, err
+	}
+	if in.Action == delivery.Uninstall { // which takes none, of either sort
+		in.Parameters = allNamed(in.Parameters, in.Sealed)
 	}
 	s := submission{Market: m, SubmitRequest: in, id: m.IDs.New("int")}
 	for range m.Settings.Attempts {
@@ -48,7 +53,18 @@ func (m *Market) SubmitIntent(ctx context.Context, in SubmitRequest) (delivery.I
 		"what the intent depends on is being changed by others").After(time.Second)
 }
 
-func checkAsked(a delivery.Asked) error {
+func allNamed(plain map[string]string, sealed map[string][]byte) map[string]string {
+	all := maps.Clone(plain)
+	for name := range sealed {
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[name] = ""
+	}
+	return all
+}
+
+func checkAsked(a SubmitRequest) error {
 	var action, version, parameters *fault.Error
 	switch a.Action {
 	case delivery.Install, delivery.Upgrade, delivery.Uninstall:
@@ -64,7 +80,10 @@ func checkAsked(a delivery.Asked) error {
 	for name, value := range a.Parameters {
 		size += len(name) + len(value)
 	}
-	if len(a.Parameters) > maxParameters || size > maxParameterText {
+	for name, value := range a.Sealed {
+		size += len(name) + len(value)
+	}
+	if len(a.Parameters)+len(a.Sealed) > maxParameters || size > maxParameterText {
 		parameters = fault.New(fault.Invalid, "parameter_invalid", "at most %d parameters, of %d bytes together", maxParameters, maxParameterText).
 			At("parameters")
 	}
@@ -88,6 +107,7 @@ type prepared struct {
 	known     map[string]bool // apps whose releases are in the catalogue
 	basis     basis
 	app       desired.Prepared
+	secrets   []delivery.SecretValue
 	outcome   *delivery.Preparation // nil where nothing is rendered
 }
 
@@ -122,6 +142,7 @@ func (s submission) attempt(ctx context.Context) (delivery.IntentRecord, error) 
 	var out delivery.IntentRecord
 	_, err = s.Desired.Publish(ctx, desired.Proposal{
 		Install: s.Caller.install, Actor: s.Caller.actor(), Reason: "intent " + s.id, Quota: true, Objects: p.app.Objects,
+		Secrets: p.secrets,
 		Decide: func(now desired.Situation) (edit delivery.Edit, err error) {
 			judged, edit, err = p.decide(now)
 			return edit, err
@@ -145,7 +166,7 @@ func alone(err error) error {
 // prepare finds out what can not be found out in a transaction. What stands against the intent already, and what does
 // not hang on a version, is told together with what the registries say.
 func (s submission) prepare(ctx context.Context) (prepared, error) {
-	f, known, err := s.look(ctx)
+	f, known, platforms, err := s.look(ctx)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -158,20 +179,39 @@ func (s submission) prepare(ctx context.Context) (prepared, error) {
 		return p, nil // Decide tells what is wrong
 	}
 	p.asked.Version = first.Version
-	p.basis = basisOf(f.deployment, f.platforms, f.desired(s.App))
-	var faults []*fault.Error
-	p.app, faults = s.Desired.Prepare(ctx, desired.PrepareRequest{
-		Deployment: f.deployment, Choice: delivery.Choice{App: s.App, Version: first.Version, Parameters: s.Parameters},
-		By: delivery.ByCustomer, Keep: p.basis.keep, Platforms: f.platforms,
+	p.basis = basisOf(f.deployment, platforms, f.desired(s.App))
+	choice, faults, err := s.custody(ctx, &p)
+	if err != nil {
+		return prepared{}, err
+	}
+	var wrong []*fault.Error
+	p.app, wrong = s.Desired.Prepare(ctx, desired.PrepareRequest{
+		Deployment: f.deployment, Choice: choice, By: delivery.ByCustomer, Keep: p.basis.keep, Platforms: platforms, Secrets: p.secrets,
 	})
+	faults = append(faults, wrong...)
 	if err := failed(faults); err != nil {
 		return prepared{}, err
+	}
+	if len(faults) > 0 { // it will be refused, for all of its reasons and not for the first secret
+		p.secrets = nil
 	}
 	p.outcome = &delivery.Preparation{Faults: faults, Usage: p.app.App.Usage}
 	if ctx.Err() != nil { // what was not answered in time says nothing about the images
 		return prepared{}, store.Ended(ctx.Err())
 	}
 	return p, nil
+}
+
+// custody takes the secrets that were given into custody, and returns the choice without them.
+func (s submission) custody(ctx context.Context, p *prepared) (choice delivery.Choice, faults []*fault.Error, err error) {
+	choice = delivery.Choice{App: s.App, Version: p.asked.Version, Parameters: s.Parameters}
+	if len(s.Parameters) == 0 && len(s.Sealed) == 0 {
+		return choice, nil, nil
+	}
+	choice, p.secrets, faults, err = s.Desired.Custody(ctx, desired.CustodyRequest{
+		Install: s.Caller.install, Choice: choice, Sealed: s.Sealed, By: delivery.ByCustomer,
+	})
+	return choice, faults, err
 }
 
 // failed returns what is no answer to the intent: that something could not be found out, which is tried again.
@@ -192,17 +232,20 @@ func (s submission) concern(f facts) []string {
 	return f.concerned()
 }
 
-// look reads what is known of the deployment, and of the releases that it is about.
-func (s submission) look(ctx context.Context) (f facts, known []delivery.Outline, err error) {
+// look reads what is known of the deployment, of the releases that it is about, and of the platforms of its cluster.
+func (s submission) look(ctx context.Context) (f facts, known []delivery.Outline, on []string, err error) {
 	now := s.Clock.Now()
 	err = s.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
 		if f, err = gather(ctx, r, s.Caller, now); err != nil {
 			return err
 		}
+		if on, err = platforms(ctx, r, s.Caller.install); err != nil {
+			return err
+		}
 		known, err = outlines(ctx, r, s.concern(f))
 		return err
 	})
-	return f, known, err
+	return f, known, on, err
 }
 
 // decide judges the intent on a situation. It is pure: the transaction calls it again.

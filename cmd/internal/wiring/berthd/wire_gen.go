@@ -118,7 +118,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Wrapper: wrapper,
 	}
 	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
+	client, cleanup4 := provideRegistries(clock, v)
 	catalogCatalog := &catalog.Catalog{
 		Store:     berthdLate,
 		Clock:     clock,
@@ -353,7 +353,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Wrapper: wrapper,
 	}
 	renderers := provideRenderers()
-	client, cleanup5 := provideRegistries(clock)
+	client, cleanup5 := provideRegistries(clock, v)
 	catalogCatalog := &catalog.Catalog{
 		Store:     berthdLate,
 		Clock:     clock,
