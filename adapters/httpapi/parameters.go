@@ -21,7 +21,7 @@ func Parameters(in map[string]any) (plain map[string]string, sealed map[string][
 			sealed[name] = secret
 			continue
 		}
-		text, ok := parameter(in[name])
+		text, ok := Scalar(in[name])
 		if !ok {
 			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid",
 				"a value is a string, a boolean, a whole number below 2^53, or of a secret {\"sealed\": \"<base64>\"}").
@@ -45,7 +45,9 @@ func sealedText(value any) ([]byte, bool) {
 	return secret, err == nil && len(secret) > 0
 }
 
-func parameter(value any) (string, bool) {
+// Scalar is a decoded value in the text of its type: a string, a boolean, or a whole number that JSON keeps exactly; false
+// for any other.
+func Scalar(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true

@@ -9,6 +9,7 @@ import (
 
 	"berth/adapters/httpapi"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/fleet"
 	"berth/application/licensing"
 	"berth/application/trust"
@@ -26,6 +27,7 @@ type Deps struct {
 	Access    *access.Access
 	Trust     *trust.Trust
 	Licensing *licensing.Licensing
+	Catalog   *catalog.Catalog
 	Store     store.Store // of repeated requests
 	Clock     clock.Clock
 }
@@ -51,6 +53,9 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.licenses(api)
 	d.keys(api)
 	d.tokens(api)
+	d.apps(api)
+	d.releases(api)
+	d.registries(api)
 	d.audit(api)
 	return api
 }

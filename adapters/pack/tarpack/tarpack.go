@@ -60,6 +60,11 @@ func (Archiver) Read(archive []byte) ([]pack.File, error) {
 	if err != nil {
 		return nil, pack.Damaged(err)
 	}
+	return parse(raw)
+}
+
+// parse returns the files of a tar that bundle could have written.
+func parse(raw []byte) ([]pack.File, error) {
 	files, err := list(raw)
 	if err != nil {
 		return nil, pack.Damaged(err)

@@ -183,32 +183,3 @@ func bomb(tb testing.TB, size int64) []byte {
 	}
 	return append(out.Bytes(), bytes.Repeat(piece, int(size>>20)-2)...)
 }
-
-// Whatever is read is exactly what writing it gives again.
-func FuzzRead(f *testing.F) {
-	archive, err := tarpack.Archiver{}.Write([]pack.File{{Name: "a", Content: []byte("x")}, {Name: "b/c"}})
-	must(f, err)
-	zip, err := gzip.NewReader(bytes.NewReader(archive))
-	must(f, err)
-	raw, err := io.ReadAll(zip)
-	must(f, err)
-	f.Add(raw)
-	f.Add(raw[:512])
-	f.Add(make([]byte, 1024))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		files, err := tarpack.Archiver{}.Read(zipped(t, func(w io.Writer) error { _, err := w.Write(raw); return err }))
-		if err != nil {
-			if fault.SlugOf(err) != "package_invalid" {
-				t.Fatal(err)
-			}
-			return
-		}
-		again, err := tarpack.Archiver{}.Write(files)
-		must(t, err)
-		zip, err := gzip.NewReader(bytes.NewReader(again))
-		must(t, err)
-		if same, err := io.ReadAll(zip); err != nil || !bytes.Equal(same, raw) {
-			t.Fatalf("%d files came of another tar (%v)", len(files), err)
-		}
-	})
-}

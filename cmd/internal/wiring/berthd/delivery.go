@@ -52,8 +52,8 @@ func provideKeywrap(c config.Config, log *slog.Logger) (*filekeywrap.Wrapper, fu
 	return w, func() { _ = w.Close() }, nil
 }
 
-func provideRegistries(c clock.Clock) (*ociregistry.Client, func()) {
-	client := ociregistry.New(ociregistry.Config{Clock: c})
+func provideRegistries(now clock.Clock, v Version) (*ociregistry.Client, func()) {
+	client := ociregistry.New(ociregistry.Config{Clock: now, UserAgent: "berth/" + string(v)})
 	return client, client.Close
 }
 

@@ -14,6 +14,7 @@ import (
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
+	"berth/application/catalog"
 	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/licensing"
@@ -103,13 +104,36 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
+	wrapper, cleanup3, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
+		IDs:     source,
+		Hints:   hub,
+		Wrapper: wrapper,
+	}
+	renderers := provideRenderers()
+	client, cleanup4 := provideRegistries(clock, v)
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -118,29 +142,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	renderers := provideRenderers()
-	client, cleanup3 := provideRegistries(clock)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
 	}
-	wrapper, cleanup4, err := provideKeywrap(c, log)
-	if err != nil {
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	crypto := provideCrypto(kms, wrapper)
 	archiver := provideArchiver()
 	desiredSettings := provideDesiredSettings(c)
-	licensingLicensing := &licensing.Licensing{
-		Store:   berthdLate,
-		Clock:   clock,
-		IDs:     source,
-		Hints:   hub,
-		Wrapper: wrapper,
-	}
 	v4 := providePepper(licensingLicensing)
 	desiredDesired := &desired.Desired{
 		Store:     berthdLate,
@@ -330,13 +338,37 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
+	wrapper, cleanup4, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
+		IDs:     source,
+		Hints:   berthdRelayed,
+		Wrapper: wrapper,
+	}
+	renderers := provideRenderers()
+	client, cleanup5 := provideRegistries(clock, v)
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -345,30 +377,13 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
 	}
-	wrapper, cleanup5, err := provideKeywrap(c, log)
-	if err != nil {
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	crypto := provideCrypto(kms, wrapper)
 	archiver := provideArchiver()
 	desiredSettings := provideDesiredSettings(c)
-	licensingLicensing := &licensing.Licensing{
-		Store:   berthdLate,
-		Clock:   clock,
-		IDs:     source,
-		Hints:   berthdRelayed,
-		Wrapper: wrapper,
-	}
 	v4 := providePepper(licensingLicensing)
 	desiredDesired := &desired.Desired{
 		Store:     berthdLate,
