@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	port "berth/ports/store"
 )
@@ -31,14 +32,34 @@ func (o objects) Put(ctx context.Context, contents ...[]byte) error {
 	for len(contents) > 0 {
 		part := contents[:min(len(contents), contentsPerStatement)]
 		contents = contents[len(part):]
-		if _, err := writeRows(ctx, o.t, addObjects, part, func(args []any, content []byte) []any {
+		keys := tuples{}
+		added, err := writeRows(ctx, o.t, addObjects, part, func(args []any, content []byte) []any {
 			sum := sha256.Sum256(content)
-			return append(args, hex.EncodeToString(sum[:]), held(content))
-		}); err != nil {
+			key := hex.EncodeToString(sum[:])
+			keys = append(keys, []any{key})
+			return append(args, key, held(content))
+		})
+		if err := o.all(ctx, "objects", "sha256", keys, added, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// all breaks the transaction unless a table holds every key: what was not added has to have been there.
+func (o objects) all(ctx context.Context, table, columns string, keys tuples, added int, err error) error {
+	if err != nil || added == len(keys) {
+		return err
+	}
+	seen := map[any]bool{} // by what is last in a key: what comes before it is the same in all
+	keys = slices.DeleteFunc(keys, func(key []any) bool {
+		last := key[len(key)-1]
+		again := seen[last]
+		seen[last] = true
+		return again
+	})
+	there, err := o.t.existing(ctx, table, columns, keys)
+	return o.t.wrote(there, len(keys), err)
 }
 
 func (o objects) Allow(ctx context.Context, install string, sha256 ...string) error {
@@ -48,8 +69,12 @@ func (o objects) Allow(ctx context.Context, install string, sha256 ...string) er
 	if err := port.CheckText(append([]string{install}, sha256...)...); err != nil {
 		return err
 	}
-	_, err := writeRows(ctx, o.t, addReaders, sha256, func(args []any, key string) []any { return append(args, install, key) })
-	return err
+	keys := tuples{}
+	added, err := writeRows(ctx, o.t, addReaders, sha256, func(args []any, key string) []any {
+		keys = append(keys, []any{install, key})
+		return append(args, install, key)
+	})
+	return o.all(ctx, "object_readers", "install_id, sha256", keys, added, err)
 }
 
 func (o objects) Get(ctx context.Context, sha256 string) ([]byte, error) {

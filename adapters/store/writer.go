@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"reflect"
 
 	port "berth/ports/store"
@@ -47,32 +48,35 @@ var errTrailing = errors.New("there is something after a list")
 
 // checkTexts refuses text within v that can not be held.
 func checkTexts(v reflect.Value) error {
-	switch v.Kind() {
-	case reflect.String:
+	if v.Kind() == reflect.String {
 		return port.CheckText(v.String())
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[instant]() {
-			return nil
-		}
-		for _, field := range v.Fields() {
-			if err := checkTexts(field); err != nil {
-				return err
-			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if err := checkTexts(v.Index(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Map:
-		for it := v.MapRange(); it.Next(); {
-			if err := errors.Join(checkTexts(it.Key()), checkTexts(it.Value())); err != nil {
-				return err
-			}
+	}
+	for part := range within(v) {
+		if err := checkTexts(part); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// within yields the fields of a structure, the items of a list, and the keys and values of a map.
+func within(v reflect.Value) iter.Seq[reflect.Value] {
+	return func(yield func(reflect.Value) bool) {
+		switch kind := v.Kind(); {
+		case kind == reflect.Struct && v.Type() != reflect.TypeFor[instant]():
+			for i := 0; i < v.NumField() && yield(v.Field(i)); i++ {
+				continue
+			}
+		case kind == reflect.Slice:
+			for i := 0; i < v.Len() && yield(v.Index(i)); i++ {
+				continue
+			}
+		case kind == reflect.Map:
+			for it := v.MapRange(); it.Next() && yield(it.Key()) && yield(it.Value()); {
+				continue
+			}
+		}
+	}
 }
 
 // held is bytes for a column that takes no NULL.

@@ -162,27 +162,37 @@ func (p Parameter) wrong(text string) string {
 	}
 	switch p.Type {
 	case ParameterInt:
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text || n < -ident.MaxCounter || n > ident.MaxCounter {
-			return "it is no whole number between -(2^53-1) and 2^53-1, written without leading zeros"
-		}
+		return unlessFit(wholeNumber(text), "it is no whole number between -(2^53-1) and 2^53-1, written without leading zeros")
 	case ParameterBool:
-		if text != "true" && text != "false" {
-			return "it is neither true nor false"
-		}
+		return unlessFit(text == "true" || text == "false", "it is neither true nor false")
 	case ParameterQuantity:
-		if err := quantity.Check(text); err != nil {
-			return "it is no Kubernetes quantity of zero or more"
-		}
+		return unlessFit(quantity.Check(text) == nil, "it is no Kubernetes quantity of zero or more")
 	case ParameterEnum:
-		if !slices.Contains(p.Values, text) {
-			return "it is none of " + strings.Join(p.Values, ", ")
-		}
+		return unlessFit(slices.Contains(p.Values, text), "it is none of "+strings.Join(p.Values, ", "))
 	case ParameterString:
-		if re, err := p.pattern(); p.Pattern != "" && (err != nil || !re.MatchString(text)) {
-			return "it does not match " + p.Pattern
-		}
+		return unlessFit(p.matches(text), "it does not match "+p.Pattern)
 	}
-	return ""
+	return "its type is unknown"
+}
+
+func unlessFit(fits bool, why string) string {
+	if fits {
+		return ""
+	}
+	return why
+}
+
+func wholeNumber(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && strconv.FormatInt(n, 10) == text && n >= -ident.MaxCounter && n <= ident.MaxCounter
+}
+
+func (p Parameter) matches(text string) bool {
+	if p.Pattern == "" {
+		return true
+	}
+	re, err := p.pattern()
+	return err == nil && re.MatchString(text)
 }
 
 func validValue(text string, limit int) bool {

@@ -1,6 +1,9 @@
 package delivery
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // kind is a kind of object by its apiVersion and kind.
 type kind struct{ version, name string }
@@ -40,9 +43,7 @@ func of(spec object, annotations texts) object {
 }
 
 func with(o, more object) object {
-	for name, s := range more {
-		o[name] = s
-	}
+	maps.Copy(o, more)
 	return o
 }
 

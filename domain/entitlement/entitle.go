@@ -22,8 +22,8 @@ const (
 // Entitled is one app that is to be on a license.
 type Entitled struct {
 	App       string
-	ExpiresAt time.Time // zero: with the license
-	Versions  string    // semver constraint; empty: any
+	ExpiresAt *time.Time // nil: with the license; never is not to be had, and zero is not never
+	Versions  string     // semver constraint; empty: any
 }
 
 // Entitle makes wanted the apps of the license, and returns the rows to put: those that are new, changed or withdrawn. An
@@ -62,7 +62,7 @@ func (l *License) rows(held map[string]Entitlement, wanted []Entitled, at time.T
 	for _, w := range wanted {
 		stays[w.App] = true
 		was, known := held[w.App]
-		row := Entitlement{License: l.record.ID, App: w.App, ExpiresAt: moment(w.ExpiresAt), Versions: w.Versions, GrantedAt: at}
+		row := Entitlement{License: l.record.ID, App: w.App, ExpiresAt: w.until(), Versions: w.Versions, GrantedAt: at}
 		if known {
 			row.GrantedAt = was.GrantedAt
 		}
@@ -98,10 +98,10 @@ func checkWanted(held map[string]Entitlement, wanted []Entitled, now time.Time) 
 
 // checkExpiry lets an expiry that has passed stand where it is in force already, so that what was read can be written.
 func (w Entitled) checkExpiry(field string, was Entitlement, now time.Time) *fault.Error {
-	if w.ExpiresAt.IsZero() || moment(w.ExpiresAt).Equal(was.ExpiresAt) {
+	if w.ExpiresAt == nil || !was.ExpiresAt.IsZero() && w.until().Equal(was.ExpiresAt) {
 		return nil
 	}
-	if err := checkExpiry(moment(w.ExpiresAt), now); err != nil {
+	if err := checkExpiry(w.until(), now); err != nil {
 		return err.At(field + ".expires_at")
 	}
 	return nil
@@ -144,10 +144,10 @@ func (e Entitlement) same(o Entitlement) bool {
 		e.GrantedAt.Equal(o.GrantedAt) && e.WithdrawnAt.Equal(o.WithdrawnAt)
 }
 
-// moment is ident.Instant that leaves the zero time what it is.
-func moment(t time.Time) time.Time {
-	if t.IsZero() {
+// until is what is kept of an expiry.
+func (w Entitled) until() time.Time {
+	if w.ExpiresAt == nil {
 		return time.Time{}
 	}
-	return ident.Instant(t)
+	return ident.Instant(*w.ExpiresAt)
 }

@@ -51,7 +51,7 @@ func list(r *rapid.T) []entitlement.Entitled {
 	for _, app := range apps {
 		w := entitlement.Entitled{App: app, Versions: rapid.SampledFrom([]string{"", "^1.2.0"}).Draw(r, "versions")}
 		if rapid.Bool().Draw(r, "expires") {
-			w.ExpiresAt = noon().Add(time.Duration(rapid.Int64Range(1, 3).Draw(r, "days")) * 24 * hour)
+			w.ExpiresAt = new(noon().Add(time.Duration(rapid.Int64Range(1, 3).Draw(r, "days")) * 24 * hour))
 		}
 		out = append(out, w)
 	}
@@ -67,7 +67,11 @@ func holds(r *rapid.T, stored map[string]entitlement.Entitlement, wanted []entit
 	}
 	for _, w := range wanted {
 		e := stored[w.App]
-		if !e.WithdrawnAt.IsZero() || e.ExpiresAt != w.ExpiresAt || e.Versions != w.Versions || e.License != spec().ID {
+		var until time.Time
+		if w.ExpiresAt != nil {
+			until = *w.ExpiresAt
+		}
+		if !e.WithdrawnAt.IsZero() || e.ExpiresAt != until || e.Versions != w.Versions || e.License != spec().ID {
 			r.Fatalf("%+v is stored as %+v", w, e)
 		}
 	}
@@ -100,8 +104,9 @@ func TestEntitleNamesEveryAppThatIsWrong(t *testing.T) {
 	t.Parallel()
 	l := license(t, nil)
 	_, err := l.Entitle(nil, []entitlement.Entitled{
-		{App: "shop"}, {App: "Shop"}, {App: "shop"}, {App: "a", Versions: "latest"}, {App: "b", ExpiresAt: noon()},
-		{App: "c", Versions: strings.Repeat(">", 201)}, {App: "d", ExpiresAt: noon().AddDate(101, 0, 0)},
+		{App: "shop"}, {App: "Shop"}, {App: "shop"}, {App: "a", Versions: "latest"}, {App: "b", ExpiresAt: new(noon())},
+		{App: "c", Versions: strings.Repeat(">", 201)}, {App: "d", ExpiresAt: new(noon().AddDate(101, 0, 0))},
+		{App: "e", ExpiresAt: new(time.Time{})},
 	}, noon())
 	f, _ := fault.As(err)
 	var got []string
@@ -111,6 +116,7 @@ func TestEntitleNamesEveryAppThatIsWrong(t *testing.T) {
 	want := []string{
 		"apps[1].app invalid_id", "apps[2].app app_repeated", "apps[3].versions versions_invalid",
 		"apps[4].expires_at expiry_invalid", "apps[5].versions versions_invalid", "apps[6].expires_at expiry_invalid",
+		"apps[7].expires_at expiry_invalid",
 	}
 	if !slices.Equal(got, want) || l.Record().Revision != 1 {
 		t.Fatalf("named %q", got)
@@ -122,16 +128,16 @@ func TestExpiredAppsCanBeWrittenBack(t *testing.T) {
 	t.Parallel()
 	l := license(t, nil)
 	soon := noon().Add(hour)
-	rows, err := l.Entitle(nil, []entitlement.Entitled{{App: "shop", ExpiresAt: soon}}, noon())
+	rows, err := l.Entitle(nil, []entitlement.Entitled{{App: "shop", ExpiresAt: &soon}}, noon())
 	if err != nil {
 		t.Fatal(err)
 	}
 	later := noon().Add(2 * hour)
-	more, err := l.Entitle(rows, []entitlement.Entitled{{App: "shop", ExpiresAt: soon}, {App: "till"}}, later)
+	more, err := l.Entitle(rows, []entitlement.Entitled{{App: "shop", ExpiresAt: &soon}, {App: "till"}}, later)
 	if err != nil || len(more) != 1 || more[0].App != "till" {
 		t.Fatalf("written back as %v (%v)", more, err)
 	}
-	_, err = l.Entitle(rows, []entitlement.Entitled{{App: "shop", ExpiresAt: soon.Add(time.Minute)}}, later)
+	_, err = l.Entitle(rows, []entitlement.Entitled{{App: "shop", ExpiresAt: new(soon.Add(time.Minute))}}, later)
 	refused(t, err, fault.Invalid, "expiry_invalid")
 }
 

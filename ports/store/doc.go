@@ -35,6 +35,7 @@
 //
 // # References
 //
-// A lease and a credential belong to a node, a handle to a principal. Each may be written before what it belongs to; a
-// commit that would leave it without is refused: Internal store_reference_missing.
+// A lease and a credential belong to a node, a handle to a principal, a permission to read to its object. Each may be
+// written before what it belongs to; a commit that would leave it without is refused: Internal store_reference_missing.
+// Nothing else is looked after: what names a customer, a license or a deployment may be there without it.
 package store

@@ -9,7 +9,10 @@ import (
 
 	"berth/adapters/httpapi"
 	"berth/application/access"
+	"berth/application/catalog"
+	"berth/application/desired"
 	"berth/application/fleet"
+	"berth/application/licensing"
 	"berth/application/trust"
 	"berth/domain/audit"
 	"berth/domain/fault"
@@ -20,12 +23,15 @@ import (
 
 // Deps are the use cases behind the operators' API.
 type Deps struct {
-	Version string
-	Fleet   *fleet.Fleet
-	Access  *access.Access
-	Trust   *trust.Trust
-	Store   store.Store // of repeated requests
-	Clock   clock.Clock
+	Version   string
+	Fleet     *fleet.Fleet
+	Access    *access.Access
+	Trust     *trust.Trust
+	Licensing *licensing.Licensing
+	Desired   *desired.Desired
+	Catalog   *catalog.Catalog
+	Store     store.Store // of repeated requests
+	Clock     clock.Clock
 }
 
 // Mount serves the operators' API on an engine.
@@ -45,8 +51,14 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	mayBeNull(api, "Tenant", "placement")
 	d.devices(api)
 	d.migrations(api)
+	d.customers(api)
+	d.licenses(api)
+	d.deployments(api)
 	d.keys(api)
 	d.tokens(api)
+	d.apps(api)
+	d.releases(api)
+	d.registries(api)
 	d.audit(api)
 	return api
 }

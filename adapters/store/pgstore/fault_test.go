@@ -19,7 +19,7 @@ import (
 func everything(s *pgstore.Store) map[string]error {
 	return map[string]error{
 		"a write": put(s, "eu"), "a view": s.View(context.Background(), nothing), "a beat": beat(s, "n"),
-		"a caller": caller(s), "a ping": s.Ping(context.Background()),
+		"a caller": caller(s), "a poll": poll(s), "a ping": s.Ping(context.Background()),
 	}
 }
 
@@ -34,7 +34,7 @@ func TestServerRestarts(t *testing.T) {
 		t.Helper()
 		for what, err := range map[string]error{
 			"a write": put(s, id), "a view": s.View(t.Context(), nothing), "a beat": beat(s, nodeName(0)), "a caller": caller(s),
-			"a ping": s.Ping(t.Context()),
+			"a poll": poll(s), "a ping": s.Ping(t.Context()),
 		} {
 			if err != nil {
 				t.Fatalf("%s %s: %v", what, when, err)

@@ -7,6 +7,7 @@ import (
 
 	"berth/domain/audit"
 	"berth/domain/authorization"
+	"berth/domain/delivery"
 	"berth/domain/fault"
 	"berth/ports/store"
 )
@@ -44,6 +45,10 @@ func TestRowsLeftOutByATrigger(t *testing.T) {
 		},
 		"tenant_authorization_changes": func(ctx context.Context, r *store.Roles) error {
 			return r.Changes.Append(ctx, "acme", []authorization.Change{{Revision: 1, Part: 1, Parts: 1, Kind: authorization.ChangeStatus}})
+		},
+		"objects": func(ctx context.Context, r *store.Roles) error { return r.Objects.Put(ctx, []byte("lost")) },
+		"observations": func(ctx context.Context, r *store.Roles) error {
+			return r.Observations.Put(ctx, []delivery.Observation{{InstallID: "i", App: "a"}})
 		},
 		"tenant_route_handles": func(ctx context.Context, r *store.Roles) error {
 			return r.Handles.Add(ctx, []*authorization.Handle{authorization.RestoreHandle(authorization.HandleRecord{Tenant: "acme"})})

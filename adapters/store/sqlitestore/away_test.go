@@ -127,6 +127,8 @@ func allAway(t *testing.T, s port.Store, when string) {
 	isAway(t, "a beat "+when, err)
 	_, _, err = s.Caller(t.Context(), "fp")
 	isAway(t, "a caller "+when, err)
+	_, err = s.Poll(t.Context(), "a")
+	isAway(t, "a poll "+when, err)
 }
 
 func isAway(t *testing.T, what string, err error) {

@@ -158,9 +158,10 @@ func TestClosed(t *testing.T) {
 	}
 	_, beat := s.Beat(t.Context(), nodeName(0), store.Ticket{}, keep)
 	_, _, caller := s.Caller(t.Context(), fingerprint(0))
+	_, poll := s.Poll(t.Context(), "a")
 	for what, err := range map[string]error{
 		"a write": s.Atomically(t.Context(), addRegion("eu")), "a view": s.View(t.Context(), addRegion("eu")),
-		"a beat": beat, "a caller": caller, "a ping": s.Ping(t.Context()),
+		"a beat": beat, "a caller": caller, "a poll": poll, "a ping": s.Ping(t.Context()),
 	} {
 		refused(t, what, err, fault.Unavailable, "store_unavailable")
 	}

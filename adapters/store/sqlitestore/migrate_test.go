@@ -60,10 +60,11 @@ func TestMigrateFromEmpty(t *testing.T) {
 	t.Parallel()
 	s := bare(t, file(t))
 	_, _, caller := s.Caller(t.Context(), "fp")
+	_, poll := s.Poll(t.Context(), "a")
 	_, beat := s.Beat(t.Context(), "n", store.Ticket{}, func(*placement.Node, *placement.Lease) error { return nil })
 	nothing := func(context.Context, *store.Roles) error { return nil }
 	for what, err := range map[string]error{
-		"ping": s.Ping(t.Context()), "caller": caller, "beat": beat,
+		"ping": s.Ping(t.Context()), "caller": caller, "poll": poll, "beat": beat,
 		"view": s.View(t.Context(), nothing), "atomically": s.Atomically(t.Context(), nothing),
 	} {
 		refused(t, what, err, fault.Unavailable, "schema_outdated")

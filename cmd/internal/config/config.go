@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"berth/application/access"
+	"berth/application/desired"
 	"berth/application/fleet"
+	"berth/application/market"
 	"berth/application/trust"
 	"berth/cmd/internal/settings"
 	"berth/domain/placement"
@@ -70,6 +72,12 @@ type Config struct {
 	CAPublishAhead      time.Duration `koanf:"ca_publish_ahead" usage:"a root is in the trust bundle so long before it signs"`
 	CASignFor           time.Duration `koanf:"ca_sign_for" usage:"a root signs so long"`
 
+	StaleAfter      time.Duration `koanf:"stale_after" usage:"a report of a cluster agent that is older is shown as stale"`
+	AgentTokenLife  time.Duration `koanf:"agent_token_life" usage:"of the enrolment token in a delivery package"`
+	PackageLife     time.Duration `koanf:"package_life" usage:"of the link to a delivery package"`
+	MarketFailRate  int           `koanf:"market_fail_rate" usage:"wrong license keys a minute from one address, before it is told to wait"`
+	MarketFailBurst int           `koanf:"market_fail_burst" usage:"such failures at once"`
+
 	NodeRate    int `koanf:"node_rate" usage:"requests a second that each node may make"`
 	NodeBurst   int `koanf:"node_burst" usage:"requests that a node may make at once"`
 	SourceRate  int `koanf:"source_rate" usage:"requests a second to the API from one address"`
@@ -92,6 +100,7 @@ type Config struct {
 // Default is what holds where nothing is said.
 func Default() Config {
 	f, a, t := fleet.DefaultSettings(""), access.DefaultSettings(""), trust.DefaultSettings("")
+	d, m := desired.DefaultSettings(""), market.DefaultSettings()
 	return Config{
 		DatabaseConnections: 24, DatabaseTimeout: 5 * time.Second,
 		Env: Development, Listen: "127.0.0.1:8440", InternalSocketMode: "0600", MetricsListen: "127.0.0.1:8449",
@@ -103,6 +112,7 @@ func Default() Config {
 		AssertionSkew: t.Skew, CertificateLife: t.CertificateLife, KeyPublishAhead: t.Windows.PublishAhead,
 		KeySignFor: t.Windows.SignFor, KeyVerifyAfter: t.Windows.VerifyAfter,
 		CA: CABuiltIn, NodeCertificateLife: t.NodeLife, JoinTokenLife: t.JoinTokenLife, CAPublishAhead: t.CAPublishAhead, CASignFor: t.CASignFor,
+		StaleAfter: m.StaleAfter, AgentTokenLife: d.AgentTokenLife, PackageLife: d.PackageLife, MarketFailRate: 60, MarketFailBurst: 30,
 		NodeRate: 2000, NodeBurst: 4000, DeviceRate: 50, DeviceBurst: 500,
 		SourceRate: 500, SourceBurst: 2000, EnrollRate: 10, EnrollBurst: 100,
 		SweepInterval: time.Second, SweepAccess: time.Minute, MaxConnections: 10_000, MaxWaiters: 20_000, StopGrace: 20 * time.Second,
@@ -152,6 +162,20 @@ func (c Config) Trust() trust.Settings {
 	s.Skew, s.CertificateLife = c.AssertionSkew, c.CertificateLife
 	s.Windows.PublishAhead, s.Windows.SignFor, s.Windows.VerifyAfter = c.KeyPublishAhead, c.KeySignFor, c.KeyVerifyAfter
 	s.NodeLife, s.JoinTokenLife, s.CAPublishAhead, s.CASignFor = c.NodeCertificateLife, c.JoinTokenLife, c.CAPublishAhead, c.CASignFor
+	return s
+}
+
+// Desired is what the use cases of desired states, agents and packages are set to.
+func (c Config) Desired() desired.Settings {
+	s := desired.DefaultSettings(c.publicURL())
+	s.AgentTokenLife, s.PackageLife = c.AgentTokenLife, c.PackageLife
+	return s
+}
+
+// Market is what the use cases of the market are set to.
+func (c Config) Market() market.Settings {
+	s := market.DefaultSettings()
+	s.StaleAfter = c.StaleAfter
 	return s
 }
 

@@ -109,7 +109,11 @@ func (c Config) judgeTimes(f *settings.Findings) {
 	f.Take(c.Trust().Check(), own)
 	if !f.Has("public_url") {
 		f.Take(c.Access().Check(), own)
+		f.Take(c.Desired().Check(), own)
 	}
+	f.Take(c.Market().Check(), own)
+	f.AtLeast("market_fail_rate", c.MarketFailRate, 1)
+	f.AtLeast("market_fail_burst", c.MarketFailBurst, 1)
 	f.AtLeast("node_rate", c.NodeRate, 1)
 	f.AtLeast("node_burst", c.NodeBurst, c.NodeRate)
 	f.AtLeast("source_rate", c.SourceRate, 1)

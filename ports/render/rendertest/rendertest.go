@@ -3,6 +3,7 @@ package rendertest
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -110,32 +111,34 @@ func rendersNothing(tb testing.TB, s Subject) {
 }
 
 func keepsTypes(tb testing.TB, s Subject) {
-	for _, value := range []any{"1", "true", "null", "", "1Gi", "0644", "on", "~", "2026-01-31", int64(7), int64(-1), int64(1<<53 - 1), true, false} {
+	for _, given := range []any{"1", "true", "null", "", "1Gi", "0644", "on", "~", "2026-01-31", int64(7), int64(-1), int64(1<<53 - 1), true, false} {
 		docs := s.rendered(tb, map[string]string{"a.yaml": object("one", `,"data":{"value":`+s.Place("size")+`}`)},
-			map[string]render.Value{"size": {Value: value}})
-		if got := member(docs, "value"); got != value {
-			tb.Errorf("%T %v became %T %v", value, value, got, got)
+			map[string]render.Value{"size": {Value: given}})
+		if got := value(docs); got != given {
+			tb.Errorf("%T %v became %T %v", given, given, got, got)
 		}
 	}
 }
 
-func member(docs []render.Document, key string) any {
+func value(docs []render.Document) any { return data(docs)["value"] }
+
+func data(docs []render.Document) map[string]any {
 	if len(docs) == 0 {
 		return nil
 	}
-	data, _ := docs[0].Object["data"].(map[string]any)
-	return data[key]
+	out, _ := docs[0].Object["data"].(map[string]any)
+	return out
 }
 
 func keepsStructure(tb testing.TB, s Subject) {
-	for _, value := range []string{
+	for _, given := range []string{
 		"x\nother: y", "x\n---\napiVersion: v1", `x","other":"y`, "x}}", "{other: y}", "[1, 2]", "*a", "&a b", "!!binary x", "# no", "- x", "{{ .Values.size }}",
 		"${size}", "$${size}", "\t", " x ", "'", `"`, `\`, "é\u2028\u0085", "x: y", "? x", "|\n x", "<<",
 	} {
 		docs := s.rendered(tb, map[string]string{"a.yaml": object("one", `,"data":{"value":`+s.Place("size")+`}`)},
-			map[string]render.Value{"size": {Value: value}})
-		if got := member(docs, "value"); got != value || len(docs) != 1 || len(docs[0].Object["data"].(map[string]any)) != 1 {
-			tb.Errorf("%q became %v", value, docs)
+			map[string]render.Value{"size": {Value: given}})
+		if got := value(docs); got != given || len(docs) != 1 || len(data(docs)) != 1 {
+			tb.Errorf("%q became %v", given, docs)
 		}
 	}
 }
@@ -143,28 +146,36 @@ func keepsStructure(tb testing.TB, s Subject) {
 func repeats(tb testing.TB, s Subject) {
 	files := map[string]string{"a.yaml": object("one", `,"data":{"value":`+s.Place("size")+`}`), "b.yaml": object("two", ""), "c.yaml": object("three", "")}
 	values := map[string]render.Value{"size": {Value: "x"}, "unused": {Value: int64(1)}}
-	first := s.rendered(tb, files, values)
-	results := make(chan []render.Document, 8)
+	first := s.rendered(tb, files, maps.Clone(values))
+	type result struct {
+		docs []render.Document
+		job  map[string]render.Value // as the rendering left it
+	}
+	results := make(chan result, 8)
 	for range cap(results) {
 		go func() {
-			docs, _ := s.render(tb, files, values)
-			results <- docs
+			own := maps.Clone(values)
+			docs, _ := s.render(tb, files, own)
+			results <- result{docs, own}
 		}()
 	}
 	for range cap(results) {
-		if docs := <-results; !reflect.DeepEqual(docs, first) {
-			tb.Errorf("first %v, then %v", first, docs)
+		got := <-results
+		if !reflect.DeepEqual(got.docs, first) {
+			tb.Errorf("first %v, then %v", first, got.docs)
 		}
-	}
-	if !reflect.DeepEqual(values, map[string]render.Value{"size": {Value: "x"}, "unused": {Value: int64(1)}}) {
-		tb.Error("the job was changed")
+		if !reflect.DeepEqual(got.job, values) {
+			tb.Error("the job was changed")
+		}
 	}
 }
 
 func givesAway(tb testing.TB, s Subject) {
 	files := map[string]string{"a.yaml": object("one", `,"data":{"value":"x"}`)}
-	s.rendered(tb, files, nil)[0].Object["data"].(map[string]any)["value"] = "changed"
-	if got := member(s.rendered(tb, files, nil), "value"); got != "x" {
+	if first := s.rendered(tb, files, nil); value(first) == "x" {
+		data(first)["value"] = "changed"
+	}
+	if got := value(s.rendered(tb, files, nil)); got != "x" {
 		tb.Errorf("what a caller changed is rendered again: %v", got)
 	}
 }

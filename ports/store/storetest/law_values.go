@@ -57,7 +57,7 @@ func badTextRefused(k *kit) {
 	}
 }
 
-var indexes = regexp.MustCompile(`\[\d+\]`) //nolint:gochecknoglobals // immutable
+var indexes = regexp.MustCompile(`\[\d+\]`)
 
 func setText(v reflect.Value, path, text string) {
 	each(v, reflect.String, func(at string, v reflect.Value) {

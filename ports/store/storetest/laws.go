@@ -20,8 +20,8 @@ func Laws() []law.Law[store.Store] {
 	return slices.Concat(
 		recordLaws(), valueLaws(), missLaws(), listLaws(), filterLaws(), atomicLaws(), boundaryLaws(), isolationLaws(),
 		beatLaws(), beatFaultLaws(), callerLaws(), nonceLaws(), revokeLaws(), changeLaws(), auditLaws(), standingLaws(),
-		pulseLaws(), onceLaws(), sweepLaws(), originLaws(), putLaws(), catalogLaws(), deploymentLaws(), objectLaws(),
-		raceLaws(), pollLaws(), stressLaws(),
+		pulseLaws(), onceLaws(), sweepLaws(), originLaws(), putLaws(), catalogLaws(), deploymentLaws(), desiredLaws(),
+		clusterLaws(), objectLaws(), raceLaws(), pollLaws(), stressLaws(),
 	)
 }
 

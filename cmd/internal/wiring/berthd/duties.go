@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"berth/application/access"
+	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/trust"
 	"berth/application/watch"
@@ -20,6 +21,7 @@ type sweeps struct {
 	Fleet   *fleet.Fleet
 	Access  *access.Access
 	Trust   *trust.Trust
+	Desired *desired.Desired
 	Store   store.Store
 	Clock   clock.Clock
 	Log     *slog.Logger
@@ -48,10 +50,17 @@ func provideDuties(c config.Config, s sweeps) []watch.Duty {
 		{Name: "queue", Every: c.SweepInterval, Run: s.Fleet.SweepQueue},
 		{Name: "drains", Every: c.SweepInterval, Run: s.Fleet.SweepDrains},
 		{Name: "access", Every: c.SweepAccess, Run: s.Access.SweepAccess},
+		{Name: "reviews", Every: c.SweepInterval, Run: s.reviews},
 		{Name: "keys", Every: keys, Run: s.Trust.KeepKeys},
 		{Name: "nonces", Every: nonceInterval, Run: s.Trust.SweepNonces},
 		{Name: "answers", Every: answerInterval, Run: s.answers},
 	}
+}
+
+// reviews looks at every deployment that is due (E6).
+func (s sweeps) reviews(ctx context.Context) error {
+	_, err := s.Desired.SweepReviews(ctx)
+	return err
 }
 
 const (

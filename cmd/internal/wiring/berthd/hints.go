@@ -9,6 +9,7 @@ import (
 	"berth/adapters/notify/inprocess"
 	"berth/adapters/notify/pgnotify"
 	"berth/application/access"
+	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/cmd/internal/config"
 	"berth/ports/notify"
@@ -17,13 +18,15 @@ import (
 // LocalHintsSet is for a process that has its database to itself.
 var LocalHintsSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	provideHub, wire.Bind(new(fleet.Hints), new(*inprocess.Hub)), wire.Bind(new(access.Hints), new(*inprocess.Hub)),
-	wire.Bind(new(notify.Publisher), new(*inprocess.Hub)),
+	wire.Bind(new(desired.Hints), new(*inprocess.Hub)), wire.Bind(new(notify.Publisher), new(*inprocess.Hub)),
+	wire.Bind(new(notify.Subscriber), new(*inprocess.Hub)),
 )
 
 // SharedHintsSet is for replicas on one Postgres server.
 var SharedHintsSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	provideHub, provideRelay, wire.Bind(new(notify.Subscriber), new(*inprocess.Hub)), wire.Struct(new(relayed), "*"),
-	wire.Bind(new(fleet.Hints), new(relayed)), wire.Bind(new(access.Hints), new(relayed)), wire.Bind(new(notify.Publisher), new(relayed)),
+	wire.Bind(new(fleet.Hints), new(relayed)), wire.Bind(new(access.Hints), new(relayed)), wire.Bind(new(desired.Hints), new(relayed)),
+	wire.Bind(new(notify.Publisher), new(relayed)),
 )
 
 func provideHub(c config.Config, m *metrics.Metrics) *inprocess.Hub {

@@ -12,10 +12,10 @@ import (
 
 // OnSQLite builds a control plane on SQLite. The function returned lets go of what it opened.
 func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
-	panic(wire.Build(GroundSet, SQLiteSet, LocalHintsSet, AloneSet, UseCaseSet, HandlerSet, wire.Struct(new(Process), "*")))
+	panic(wire.Build(GroundSet, SQLiteSet, LocalHintsSet, AloneSet, UseCaseSet, DeliverySet, HandlerSet, wire.Struct(new(Process), "*")))
 }
 
 // OnPostgres builds one of any number of replicas on a Postgres server. The function returned lets go of what it opened.
 func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(), error) {
-	panic(wire.Build(GroundSet, PostgresSet, SharedHintsSet, ElectedSet, UseCaseSet, HandlerSet, wire.Struct(new(Process), "*")))
+	panic(wire.Build(GroundSet, PostgresSet, SharedHintsSet, ElectedSet, UseCaseSet, DeliverySet, HandlerSet, wire.Struct(new(Process), "*")))
 }

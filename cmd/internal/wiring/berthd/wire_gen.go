@@ -7,13 +7,19 @@
 package berthd
 
 import (
+	"berth/adapters/httpapi/agent"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
+	market2 "berth/adapters/httpapi/market"
 	"berth/adapters/httpapi/node"
 	"berth/adapters/httpapi/operator"
 	"berth/adapters/ids/ulidids"
 	"berth/application/access"
+	"berth/application/catalog"
+	"berth/application/desired"
 	"berth/application/fleet"
+	"berth/application/licensing"
+	"berth/application/market"
 	"berth/application/trust"
 	"berth/application/watch"
 	"berth/cmd/internal/config"
@@ -99,13 +105,62 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
+	wrapper, cleanup3, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
+		IDs:     source,
+		Hints:   hub,
+		Wrapper: wrapper,
+	}
+	renderers, err := provideRenderers()
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	client, cleanup4 := provideRegistries(clock, v)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
+	v4 := providePepper(licensingLicensing)
+	desiredDesired := &desired.Desired{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     hub,
+		Rendering: rendering,
+		Crypto:    crypto,
+		Archiver:  archiver,
+		Settings:  desiredSettings,
+		Pepper:    v4,
+	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -114,7 +169,31 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	marketSettings := provideMarketSettings(c)
+	marketMarket := &market.Market{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    hub,
+		Desired:  desiredDesired,
+		Settings: marketSettings,
+		Pepper:   v4,
+	}
+	failures := provideMarketFailures(c)
+	marketDeps := market2.Deps{
+		Version:  string2,
+		Market:   marketMarket,
+		Store:    berthdLate,
+		Clock:    clock,
+		Failures: failures,
+	}
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -141,13 +220,14 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Desired: desiredDesired,
 		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
 		Roots:   secretfileWatched,
 	}
-	v4 := provideDuties(c, berthdSweeps)
+	v5 := provideDuties(c, berthdSweeps)
 	leader := provideAlone(metrics)
 	watchWatch := &watch.Watch{
 		Clock:  clock,
@@ -167,7 +247,7 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v4,
+		Duties:   v5,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
@@ -175,6 +255,8 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup4()
+		cleanup3()
 		cleanup2()
 		cleanup()
 	}, nil
@@ -270,13 +352,64 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		ExternalRoots: v3,
 		Bootstrap:     bootstrap,
 	}
-	deps := operator.Deps{
-		Version: string2,
-		Fleet:   fleetFleet,
-		Access:  accessAccess,
-		Trust:   trustTrust,
+	wrapper, cleanup4, err := provideKeywrap(c, log)
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	licensingLicensing := &licensing.Licensing{
 		Store:   berthdLate,
 		Clock:   clock,
+		IDs:     source,
+		Hints:   berthdRelayed,
+		Wrapper: wrapper,
+	}
+	renderers, err := provideRenderers()
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	client, cleanup5 := provideRegistries(clock, v)
+	rendering := desired.Rendering{
+		Renderers: renderers,
+		Images:    client,
+	}
+	crypto := provideCrypto(kms, wrapper)
+	archiver := provideArchiver()
+	desiredSettings := provideDesiredSettings(c)
+	v4 := providePepper(licensingLicensing)
+	desiredDesired := &desired.Desired{
+		Store:     berthdLate,
+		Clock:     clock,
+		IDs:       source,
+		Hints:     berthdRelayed,
+		Rendering: rendering,
+		Crypto:    crypto,
+		Archiver:  archiver,
+		Settings:  desiredSettings,
+		Pepper:    v4,
+	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
 	}
 	sourceLimits := provideDeviceLimits(c)
 	deviceDeps := device.Deps{
@@ -285,7 +418,31 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Trust:   trustTrust,
 		Limits:  sourceLimits,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, berthdLate)
+	marketSettings := provideMarketSettings(c)
+	marketMarket := &market.Market{
+		Store:    berthdLate,
+		Clock:    clock,
+		IDs:      source,
+		Hints:    hub,
+		Desired:  desiredDesired,
+		Settings: marketSettings,
+		Pepper:   v4,
+	}
+	failures := provideMarketFailures(c)
+	marketDeps := market2.Deps{
+		Version:  string2,
+		Market:   marketMarket,
+		Store:    berthdLate,
+		Clock:    clock,
+		Failures: failures,
+	}
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -312,15 +469,18 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Fleet:   fleetFleet,
 		Access:  accessAccess,
 		Trust:   trustTrust,
+		Desired: desiredDesired,
 		Store:   berthdLate,
 		Clock:   clock,
 		Log:     log,
 		Secrets: watched,
 		Roots:   secretfileWatched,
 	}
-	v4 := provideDuties(c, berthdSweeps)
+	v5 := provideDuties(c, berthdSweeps)
 	leader, err := provideElected(berthdLate, clock, source, log, metrics)
 	if err != nil {
+		cleanup5()
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
@@ -344,7 +504,7 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Config:   c,
 		Log:      log,
 		Handlers: handlers,
-		Duties:   v4,
+		Duties:   v5,
 		Watch:    watchWatch,
 		Ground:   ground,
 		Trust:    trustTrust,
@@ -352,6 +512,8 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Roots:    secretfileWatched,
 	}
 	return process, func() {
+		cleanup5()
+		cleanup4()
 		cleanup3()
 		cleanup2()
 		cleanup()
