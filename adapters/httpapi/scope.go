@@ -31,6 +31,9 @@ func scopeOf(ctx context.Context) *scope {
 	return &scope{log: slog.Default()}
 }
 
+// Named says which operation a request is that is served without Huma.
+func Named(ctx context.Context, operation string) { scopeOf(ctx).operation = operation }
+
 // Log is the request's logger.
 func Log(ctx context.Context) *slog.Logger { return scopeOf(ctx).log }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -31,6 +32,9 @@ func Wait(text string) (time.Duration, error) {
 func Source(ctx huma.Context) string {
 	return sourceOf(ctx.RemoteAddr())
 }
+
+// SourceOf is Source for what is served without Huma.
+func SourceOf(r *http.Request) string { return sourceOf(r.RemoteAddr) }
 
 func sourceOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)

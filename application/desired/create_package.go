@@ -109,7 +109,9 @@ func (d *Desired) contents(ctx context.Context, install string, now time.Time) (
 		if err := s.Head.Usable(); err != nil {
 			return err
 		}
-		c.head = s.Head.Record()
+		if c.head = s.Head.Record(); c.head.Revision == 0 {
+			return store.Missing("revision")
+		}
 		if s.Agent == nil {
 			if c.token, err = identity.FormatSecret(identity.EnrolmentToken, d.IDs.Secret(identity.DeliverySecretBytes)); err != nil {
 				return err

@@ -99,6 +99,9 @@ func (e enrolling) enroll(ctx context.Context) (Enrolled, error) {
 		return Enrolled{}, err
 	}
 	revision, err := e.publish(ctx, a, agent, sealed)
+	if fault.SlugOf(err) == "already_enrolled" {
+		return Enrolled{}, errMoved // it may have been the same key
+	}
 	if err != nil {
 		return Enrolled{}, err
 	}

@@ -152,7 +152,7 @@ func (d *Desired) rendered(ctx context.Context, in PrepareRequest, m material, s
 func (m material) judge(in PrepareRequest, docs []delivery.Document) []*fault.Error {
 	return delivery.Check(delivery.Policy{
 		Namespace: in.Deployment.Namespace, IngressHosts: in.Deployment.IngressHosts, ConfigMaps: in.Deployment.ConfigMaps,
-		Externals: m.release.Externals,
+		Externals: m.release.Externals, AnyRegistry: true, // images are looked up
 	}, docs)
 }
 

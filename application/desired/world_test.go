@@ -13,7 +13,13 @@ import (
 	"berth/domain/identity"
 	"berth/ports/clock/clocktest"
 	"berth/ports/ids/idstest"
+	"berth/ports/keywrap/keywraptest"
 	"berth/ports/notify/notifytest"
+	"berth/ports/pack/packtest"
+	"berth/ports/registry/registrytest"
+	"berth/ports/render"
+	"berth/ports/render/rendertest"
+	"berth/ports/sealing/sealingtest"
 	"berth/ports/signer"
 	"berth/ports/signer/signertest"
 	"berth/ports/store"
@@ -37,6 +43,10 @@ const (
 	install = "ins_1"
 	license = "lic_1"
 	day     = 24 * time.Hour
+
+	pepper     = "pepper"
+	licenseKey = "bl_lic_1_key"
+	host       = "registry.example"
 )
 
 // world is a control plane over a memory store and a clock that the test moves: a license for a month with three days of
@@ -49,6 +59,8 @@ type world struct {
 	clock  *clocktest.Fake
 	hints  *notifytest.Fake
 	kms    *signertest.Memory
+	images *registrytest.Memory
+	wrap   *keywraptest.Memory
 	public map[string][]byte // by kid
 }
 
@@ -56,7 +68,7 @@ func newWorld(t tb) *world {
 	t.Helper()
 	w := &world{
 		t: t, ctx: context.Background(), mem: storetest.NewMemory(), clock: clocktest.New(noon), hints: notifytest.NewFake(),
-		kms: signertest.NewMemory(1), public: map[string][]byte{},
+		kms: signertest.NewMemory(1), public: map[string][]byte{}, images: registrytest.NewMemory(), wrap: keywraptest.NewMemory(1),
 	}
 	w.Desired = w.replica(w.mem, 1)
 	w.signingKey("key-desired", identity.KeyForDesiredState)
@@ -65,7 +77,7 @@ func newWorld(t tb) *world {
 		w.must(r.Customers.Create(ctx, entitlement.Customer{ID: "acme", Name: "Acme", CreatedAt: noon}))
 		l, err := entitlement.NewLicense(entitlement.LicenseSpec{
 			ID: license, Customer: "acme", Environment: entitlement.Production, Enforcement: entitlement.Enforce,
-			ExpiresAt: noon.Add(30 * day), Grace: 3 * day, KeyHash: [32]byte{1},
+			ExpiresAt: noon.Add(30 * day), Grace: 3 * day, KeyHash: entitlement.HashKey([]byte(pepper), licenseKey),
 			Quota: entitlement.Usage{Apps: 10, Replicas: 20, MilliCPU: 10_000, MemoryBytes: 1 << 34},
 		}, noon)
 		w.must(err)
@@ -73,6 +85,7 @@ func newWorld(t tb) *world {
 			w.must(r.Apps.Create(ctx, delivery.App{ID: app, Name: app, CreatedAt: noon}))
 		}
 		w.must(r.Licenses.Create(ctx, l))
+		w.must(r.Registries.Create(ctx, delivery.Registry{Host: host, CreatedAt: noon}))
 		w.entitle(ctx, r, "shop", "db", "blog")
 		d, err := delivery.NewDeployment(delivery.DeploymentPlan{
 			InstallID: install, License: l.Record(), Customer: "acme", Namespace: "acme",
@@ -126,7 +139,14 @@ func (w *world) replica(s store.Store, seed uint64) *desired.Desired {
 	documents := tokenstest.Documents{Signer: w.kms}
 	return &desired.Desired{
 		Store: s, Clock: w.clock, IDs: source{idstest.New(seed), seed}, Hints: w.hints, Settings: settings,
-		Crypto: desired.Crypto{Documents: documents, Verifier: documents, Agents: tokenstest.Agents{}},
+		Crypto: desired.Crypto{
+			Documents: documents, Verifier: documents, Agents: tokenstest.Agents{}, Wrapper: w.wrap, Sealer: sealingtest.Fake{},
+		},
+		Rendering: desired.Rendering{
+			Renderers: render.Renderers{delivery.SourceManifests: &rendertest.Memory{}}, Images: w.images,
+		},
+		Archiver: packtest.Plain{},
+		Pepper:   func(context.Context) ([]byte, error) { return []byte(pepper), nil },
 	}
 }
 
@@ -177,7 +197,6 @@ func (w *world) view(fn func(ctx context.Context, r *store.Roles) error) {
 	w.must(w.mem.View(w.ctx, fn))
 }
 
-// copyOf is the store as it is now, to be restored later: memory keeps its states.
 func (w *world) head() delivery.DesiredRecord {
 	w.t.Helper()
 	var out delivery.DesiredRecord

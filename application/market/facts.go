@@ -20,7 +20,6 @@ type facts struct {
 	observations map[string]delivery.Observation
 	inFlight     []delivery.IntentRecord
 	used         entitlement.Usage
-	platforms    []string
 }
 
 func (f facts) entitled(app string) (entitlement.Entitlement, bool) {
@@ -87,6 +86,5 @@ func (f *facts) cluster(ctx context.Context, r *store.Roles, install string) err
 	for _, v := range flying {
 		f.inFlight = append(f.inFlight, v.Record())
 	}
-	f.platforms, err = platforms(ctx, r, install)
-	return err
+	return nil
 }

@@ -10,15 +10,19 @@ import (
 	"berth/ports/store"
 )
 
-// maxOutlined bounds what is read of the catalogue for one answer. What lies beyond is taken for unknown: that only leaves
-// a cure untold.
-const maxOutlined = 2000 // apps
+// Bounds on what is read of the catalogue for one answer. What lies beyond is taken for unknown: that only leaves a cure
+// untold.
+const (
+	maxOutlined = 2000 // apps
+	maxSteps    = 16   // from an app to what it needs
+)
 
 // outlines reads the releases of apps, and of all that they need.
 func outlines(ctx context.Context, r *store.Roles, apps []string) ([]delivery.Outline, error) {
 	var all []delivery.Outline
 	looked := map[string]bool{}
-	for next := unseen(looked, apps); len(next) > 0; {
+	next := unseen(looked, apps)
+	for step := 0; step < maxSteps && len(next) > 0; step++ {
 		list, err := r.Releases.Outlines(ctx, next)
 		if err != nil {
 			return nil, err

@@ -10,8 +10,9 @@ import (
 )
 
 // KeepKeys makes, activates and ends keys as their windows say (I6); at the very start it makes the first, active at
-// once. Keys are those of device tokens and, where the control plane has a CA of its own, the CA's. It runs at least twice in Windows.PublishAhead. Any number of replicas may run it at once: one active key comes
-// of it. Where the signing service is away, what needs no new key is done all the same.
+// once. Keys are those of device tokens, of desired states and packages, and, where the control plane has a CA of its
+// own, the CA's. It runs at least twice in Windows.PublishAhead. Any number of replicas may run it at once: one active
+// key of each purpose comes of it. Where the signing service is away, what needs no new key is done all the same.
 func (t *Trust) KeepKeys(ctx context.Context) error {
 	var failed error
 	for _, purpose := range t.keptPurposes() { // one that fails holds up no other

@@ -16,10 +16,14 @@ import (
 
 // keptPurposes are those whose keys are made and rotated here.
 func (t *Trust) keptPurposes() []identity.KeyPurpose {
-	if t.CA == nil {
-		return []identity.KeyPurpose{identity.KeyForDeviceTokens}
+	purposes := []identity.KeyPurpose{identity.KeyForDeviceTokens}
+	if t.Settings.Delivery != (identity.Windows{}) {
+		purposes = append(purposes, identity.KeyForDesiredState, identity.KeyForPackages)
 	}
-	return []identity.KeyPurpose{identity.KeyForDeviceTokens, identity.KeyForCA}
+	if t.CA != nil {
+		purposes = append(purposes, identity.KeyForCA)
+	}
+	return purposes
 }
 
 func ringOf(ctx context.Context, r *store.Roles, purpose identity.KeyPurpose) (*identity.KeyRing, error) {

@@ -18,6 +18,8 @@ type Settings struct {
 	TokenLife       time.Duration    // of an operator token whose life was not said
 	MaxTokenLife    time.Duration
 
+	Delivery identity.Windows // of keys for desired states and packages, which clusters believe that are seldom told of others; zero: none are kept
+
 	NodeLife         time.Duration // of a certificate that the control plane's own CA signs for a node
 	CAPublishAhead   time.Duration // a root is in the trust bundle so long before it signs
 	CASignFor        time.Duration // and signs so long
@@ -35,6 +37,7 @@ func DefaultSettings(trustDomain string) Settings {
 		Windows: identity.Windows{
 			PublishAhead: 10 * time.Minute, SignFor: 30 * day, VerifyAfter: 15 * time.Minute, Skew: tokens.Skew,
 		},
+		Delivery:  identity.Windows{PublishAhead: 90 * day, SignFor: 730 * day, VerifyAfter: 365 * day, Skew: tokens.Skew},
 		TokenLife: 30 * day, MaxTokenLife: 365 * day, NonceBatch: 1000,
 		NodeLife: day, CAPublishAhead: day, CASignFor: 90 * day, JoinTokenLife: time.Hour, MaxJoinTokenLife: day,
 	}
@@ -43,7 +46,11 @@ func DefaultSettings(trustDomain string) Settings {
 // WindowsOf are the lengths of life of a purpose's keys. A root is believed for the life of the last certificate that it
 // signed, and the skew of the clocks beyond.
 func (s Settings) WindowsOf(purpose identity.KeyPurpose) identity.Windows {
-	if purpose != identity.KeyForCA {
+	switch purpose {
+	case identity.KeyForDesiredState, identity.KeyForPackages:
+		return s.Delivery
+	case identity.KeyForCA:
+	case identity.KeyForDeviceTokens, identity.KeyForBackupManifests, identity.KeyForAuditCheckpoints:
 		return s.Windows
 	}
 	return identity.Windows{
@@ -59,6 +66,11 @@ func (s Settings) Check() error {
 	}
 	if err := s.Windows.Check(tokens.MaxTokenLifetime); err != nil {
 		return err
+	}
+	if s.Delivery != (identity.Windows{}) {
+		if err := s.Delivery.Check(24 * time.Hour); err != nil {
+			return err
+		}
 	}
 	if err := s.checkCA(); err != nil {
 		return err

@@ -18,7 +18,7 @@ type streams struct{ out, err io.Writer }
 func newRoot(out, err io.Writer) *cobra.Command {
 	s := streams{out, err}
 	root := cli.Root(&cobra.Command{Use: "berthd", Short: "Berth's control plane"}, out, err)
-	root.AddCommand(newServe(s), newMigrate(s), cli.Config(out, config.AddFlags, s.forServing), newDev(s), cli.Version(out, version))
+	root.AddCommand(newServe(s), newMigrate(s), cli.Config(out, config.AddFlags, s.forServing), newDev(s), newRenderChart(s), cli.Version(out, version))
 	return root
 }
 

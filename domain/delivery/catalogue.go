@@ -17,7 +17,7 @@ type Outline struct {
 
 // Catalogue are releases to choose from. It is not safe for concurrent use: it remembers the ranges that it read.
 type Catalogue struct {
-	releases map[string][]outlined // highest first
+	releases map[string][]*outlined // highest first
 	ranges   map[string]*semver.Constraints
 }
 
@@ -28,14 +28,18 @@ type outlined struct {
 
 // NewCatalogue orders releases. One whose version is out of form, which no release has, is left out.
 func NewCatalogue(outlines []Outline) *Catalogue {
-	c := &Catalogue{releases: make(map[string][]outlined), ranges: make(map[string]*semver.Constraints)}
-	for _, o := range outlines {
-		if at, err := semver.StrictNewVersion(o.Version); err == nil {
-			c.releases[o.App] = append(c.releases[o.App], outlined{o, at})
+	c := &Catalogue{releases: make(map[string][]*outlined), ranges: make(map[string]*semver.Constraints)}
+	all := make([]outlined, len(outlines))
+	for i, o := range outlines {
+		at, err := semver.StrictNewVersion(o.Version)
+		if err != nil {
+			continue
 		}
+		all[i] = outlined{o, at}
+		c.releases[o.App] = append(c.releases[o.App], &all[i])
 	}
 	for _, list := range c.releases {
-		slices.SortFunc(list, func(a, b outlined) int {
+		slices.SortFunc(list, func(a, b *outlined) int {
 			return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Version, a.Version))
 		})
 	}
@@ -45,15 +49,15 @@ func NewCatalogue(outlines []Outline) *Catalogue {
 // Within returns the versions of an app within a range, the highest first. The empty range is any, and as with every
 // range a pre-release is within it only where the range names a pre-release.
 func (c *Catalogue) Within(app, versions string) []string {
-	var out []string
+	out := make([]string, 0, len(c.releases[app]))
 	for _, r := range c.within(app, versions) {
 		out = append(out, r.Version)
 	}
 	return out
 }
 
-func (c *Catalogue) within(app, versions string) []outlined {
-	var out []outlined
+func (c *Catalogue) within(app, versions string) []*outlined {
+	out := make([]*outlined, 0, len(c.releases[app]))
 	for _, r := range c.releases[app] {
 		if c.matches(versions, r.at) {
 			out = append(out, r)
@@ -74,14 +78,14 @@ func (c *Catalogue) matches(versions string, v *semver.Version) bool {
 }
 
 // release returns a release; of one that is not known only its version is.
-func (c *Catalogue) release(app, version string) outlined {
+func (c *Catalogue) release(app, version string) *outlined {
 	for _, r := range c.releases[app] {
 		if r.Version == version {
 			return r
 		}
 	}
 	at, _ := semver.StrictNewVersion(version) // nil, which is within no range
-	return outlined{Outline{App: app, Version: version}, at}
+	return &outlined{Outline{App: app, Version: version}, at}
 }
 
 // higher says whether version a is above b. What is out of form is above nothing, and nothing is above it.

@@ -25,7 +25,7 @@ type Wish struct {
 // Faults, all of them: version_unknown; dependency_missing, with what to install first where that would do;
 // dependency_conflict; dependency_cycle. The field is the app.
 func Plan(c *Catalogue, w Wish) ([]Choice, []*fault.Error) {
-	p := plan{Catalogue: c, wish: w, want: make(map[string]Choice), fixed: make(map[string]outlined)}
+	p := plan{Catalogue: c, wish: w, want: make(map[string]Choice), fixed: make(map[string]*outlined)}
 	for _, choice := range w.Want {
 		p.want[choice.App] = choice
 	}
@@ -51,16 +51,16 @@ type plan struct {
 	*Catalogue
 	wish  Wish
 	want  map[string]Choice
-	fixed map[string]outlined // what is installed and stays
+	fixed map[string]*outlined // what is installed and stays
 }
 
 // candidates are the versions that may be chosen, by app.
-func (p plan) candidates() (map[string][]outlined, []*fault.Error) {
-	open := make(map[string][]outlined)
+func (p plan) candidates() (map[string][]*outlined, []*fault.Error) {
+	open := make(map[string][]*outlined)
 	var unknown []*fault.Error
 	for _, app := range slices.Sorted(maps.Keys(p.want)) {
 		allowed, version := p.allowed(app), p.want[app].Version
-		allowed = slices.DeleteFunc(allowed, func(r outlined) bool {
+		allowed = slices.DeleteFunc(allowed, func(r *outlined) bool {
 			if version != "" {
 				return r.Version != version
 			}
@@ -75,7 +75,7 @@ func (p plan) candidates() (map[string][]outlined, []*fault.Error) {
 	return open, unknown
 }
 
-func (p plan) allowed(app string) []outlined {
+func (p plan) allowed(app string) []*outlined {
 	versions, ok := p.wish.Allowed(app)
 	if !ok {
 		return nil
@@ -108,7 +108,7 @@ func tooManyWays() *fault.Error {
 }
 
 // order puts what is needed before what needs it, by name where that leaves it open.
-func (p plan) order(chosen map[string]outlined) []Choice {
+func (p plan) order(chosen map[string]*outlined) []Choice {
 	var out []Choice
 	done := map[string]bool{}
 	var visit func(app string)
@@ -131,7 +131,7 @@ func (p plan) order(chosen map[string]outlined) []Choice {
 }
 
 // diagnose says what is wrong with what would be preferred: the version asked for, or else the highest of each app.
-func (p plan) diagnose(open map[string][]outlined) []*fault.Error {
+func (p plan) diagnose(open map[string][]*outlined) []*fault.Error {
 	chosen := maps.Clone(p.fixed)
 	for app, candidates := range open {
 		chosen[app] = candidates[0]
@@ -151,7 +151,7 @@ func (p plan) diagnose(open map[string][]outlined) []*fault.Error {
 }
 
 // unmet says what is wrong with one requirement of what is wanted; nil where nothing is.
-func (p plan) unmet(chosen map[string]outlined, r outlined, q Requirement) *fault.Error {
+func (p plan) unmet(chosen map[string]*outlined, r *outlined, q Requirement) *fault.Error {
 	if q.App == r.App {
 		return nil // told as a cycle
 	}
@@ -168,14 +168,14 @@ func (p plan) unmet(chosen map[string]outlined, r outlined, q Requirement) *faul
 	return p.missing(chosen, r, q)
 }
 
-func conflict(r outlined, q Requirement, have string) *fault.Error {
+func conflict(r *outlined, q Requirement, have string) *fault.Error {
 	return fault.New(fault.Invalid, "dependency_conflict", "%s %s needs %s in a version within %q, and has %s",
 		r.App, r.Version, q.App, anyVersion(q.Versions), have).
 		Curable("bring %s to a version within %q first, or choose another version of %s", q.App, anyVersion(q.Versions), r.App)
 }
 
 // refusedBy says which of what stays would not go with a version that is wanted.
-func (p plan) refusedBy(r outlined) []*fault.Error {
+func (p plan) refusedBy(r *outlined) []*fault.Error {
 	var out []*fault.Error
 	for _, app := range slices.Sorted(maps.Keys(p.fixed)) {
 		for _, q := range sortedRequirements(p.fixed[app]) {
@@ -195,7 +195,7 @@ func cyclic(app string, way []string) *fault.Error {
 }
 
 // missing says what would have to be installed first.
-func (p plan) missing(chosen map[string]outlined, r outlined, q Requirement) *fault.Error {
+func (p plan) missing(chosen map[string]*outlined, r *outlined, q Requirement) *fault.Error {
 	f := fault.New(fault.Invalid, "dependency_missing", "%s %s needs %s in a version within %q, which is not installed",
 		r.App, r.Version, q.App, anyVersion(q.Versions)).At(r.App)
 	if s := p.complete(chosen, q.App, false); s != nil {
@@ -211,9 +211,9 @@ func (p plan) missing(chosen map[string]outlined, r outlined, q Requirement) *fa
 }
 
 // complete looks for versions of an app that is missing, and of all that it needs, which go with what was chosen.
-func (p plan) complete(chosen map[string]outlined, app string, cycles bool) *search {
+func (p plan) complete(chosen map[string]*outlined, app string, cycles bool) *search {
 	s := &search{
-		catalogue: p.Catalogue, chosen: maps.Clone(chosen), open: map[string][]outlined{app: p.allowed(app)}, extend: p.allowed,
+		catalogue: p.Catalogue, chosen: maps.Clone(chosen), open: map[string][]*outlined{app: p.allowed(app)}, extend: p.allowed,
 		cycles: cycles,
 	}
 	if !s.solve() {
@@ -223,7 +223,7 @@ func (p plan) complete(chosen map[string]outlined, app string, cycles bool) *sea
 }
 
 // added lists what was added to what was chosen, what is needed first.
-func (p plan) added(before, after map[string]outlined) []string {
+func (p plan) added(before, after map[string]*outlined) []string {
 	more := plan{Catalogue: p.Catalogue, want: make(map[string]Choice)}
 	for app := range after {
 		if _, there := before[app]; !there {
@@ -238,7 +238,7 @@ func (p plan) added(before, after map[string]outlined) []string {
 }
 
 // circle returns one circle among what was chosen.
-func circle(chosen map[string]outlined) []string {
+func circle(chosen map[string]*outlined) []string {
 	for _, app := range slices.Sorted(maps.Keys(chosen)) {
 		if way := cycle(chosen, chosen[app]); way != nil {
 			return way

@@ -13,9 +13,9 @@ const searchSteps = 10_000
 // versions from the highest, so that the same question always has the same answer.
 type search struct {
 	catalogue *Catalogue
-	chosen    map[string]outlined
-	open      map[string][]outlined // apps to be decided on, with what may be chosen
-	extend    func(app string) []outlined
+	chosen    map[string]*outlined
+	open      map[string][]*outlined // apps to be decided on, with what may be chosen
+	extend    func(app string) []*outlined
 	cycles    bool // whether cycles are let pass: to tell them from conflicts
 	steps     int
 }
@@ -50,7 +50,7 @@ func (s *search) solve() bool {
 
 func (s *search) exhausted() bool { return s.steps > searchSteps }
 
-func (s *search) next() (string, []outlined) {
+func (s *search) next() (string, []*outlined) {
 	if len(s.open) == 0 {
 		return "", nil
 	}
@@ -59,7 +59,7 @@ func (s *search) next() (string, []outlined) {
 }
 
 // reach opens what a release needs and nothing was decided on, where the search may add apps.
-func (s *search) reach(r outlined) []string {
+func (s *search) reach(r *outlined) []string {
 	if s.extend == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s *search) reach(r outlined) []string {
 }
 
 // fits says whether a release goes with all that was chosen before it.
-func (s *search) fits(r outlined) bool {
+func (s *search) fits(r *outlined) bool {
 	for _, other := range s.chosen {
 		for _, q := range other.Requires {
 			if q.App == r.App && other.App != r.App && !s.catalogue.matches(q.Versions, r.at) {
@@ -88,7 +88,7 @@ func (s *search) fits(r outlined) bool {
 }
 
 // provided says whether all that a release needs is there in a fitting version, or may still come.
-func (s *search) provided(r outlined) bool {
+func (s *search) provided(r *outlined) bool {
 	for _, q := range r.Requires {
 		have, decided := s.chosen[q.App]
 		candidates, waiting := s.open[q.App]
@@ -102,7 +102,7 @@ func (s *search) provided(r outlined) bool {
 				return false
 			}
 		case waiting:
-			if !slices.ContainsFunc(candidates, func(c outlined) bool { return s.catalogue.matches(q.Versions, c.at) }) {
+			if !slices.ContainsFunc(candidates, func(c *outlined) bool { return s.catalogue.matches(q.Versions, c.at) }) {
 				return false
 			}
 		case s.extend == nil:
@@ -113,10 +113,10 @@ func (s *search) provided(r outlined) bool {
 }
 
 // cycle returns the way from a release back to its own app, along what the chosen ones need; nil where there is none.
-func cycle(chosen map[string]outlined, from outlined) []string {
+func cycle(chosen map[string]*outlined, from *outlined) []string {
 	seen := map[string]bool{}
-	var walk func(r outlined, way []string) []string
-	walk = func(r outlined, way []string) []string {
+	var walk func(r *outlined, way []string) []string
+	walk = func(r *outlined, way []string) []string {
 		for _, q := range sortedRequirements(r) {
 			if q.App == from.App {
 				return append(slices.Clip(way), q.App)
@@ -135,7 +135,7 @@ func cycle(chosen map[string]outlined, from outlined) []string {
 	return walk(from, []string{from.App})
 }
 
-func sortedRequirements(r outlined) []Requirement {
+func sortedRequirements(r *outlined) []Requirement {
 	return slices.SortedFunc(slices.Values(r.Requires), func(a, b Requirement) int {
 		return cmp.Or(cmp.Compare(a.App, b.App), cmp.Compare(a.Versions, b.Versions))
 	})

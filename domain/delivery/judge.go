@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -145,13 +146,20 @@ func (j *judging) standing() {
 			Curable("upgrade it, or uninstall it first"))
 	case j.Action != Install && j.From == "":
 		j.against(fault.New(fault.Conflict, "app_not_deployed", "%s is not in the deployment", j.App).Curable("install it"))
-	case j.Action == Install && len(running(j.Apps)) >= MaxDeploymentApps:
+	case j.Action == Install && len(slices.Collect(running(j.Apps))) >= MaxDeploymentApps:
 		j.against(tooManyApps())
 	}
 }
 
-func running(apps []DesiredApp) []DesiredApp {
-	return slices.DeleteFunc(slices.Clone(apps), func(a DesiredApp) bool { return a.Removed })
+// running are the apps that are there, tombstones left out.
+func running(apps []DesiredApp) iter.Seq[*DesiredApp] {
+	return func(yield func(*DesiredApp) bool) {
+		for i := range apps {
+			if !apps[i].Removed && !yield(&apps[i]) {
+				return
+			}
+		}
+	}
 }
 
 func (j *judging) uninstall() {
@@ -165,7 +173,7 @@ func (j *judging) uninstall() {
 			Curable("leave the parameters out"))
 	}
 	var dependents []string
-	for _, a := range running(j.Apps) {
+	for a := range running(j.Apps) {
 		if a.App != j.App && slices.Contains(a.Requires, j.App) {
 			dependents = append(dependents, a.App)
 		}
@@ -183,7 +191,7 @@ func (j *judging) plan() {
 	w := Wish{
 		Want: []Choice{{App: j.App, Version: j.Asked.Version}}, Installed: map[string]string{}, Allowed: j.allowed,
 	}
-	for _, a := range running(j.Apps) {
+	for a := range running(j.Apps) {
 		w.Installed[a.App] = a.Version
 	}
 	if j.Action == Upgrade && j.From != "" && !j.rises(&w) {

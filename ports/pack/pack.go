@@ -57,20 +57,21 @@ func Check(files []File) ([]File, error) {
 	return sorted, nil
 }
 
-// nested finds a file whose name is that of another one's directory.
+// nested finds a file whose name is that of another one's directory. The files are by name.
 func nested(files []File) (string, bool) {
-	names := make(map[string]bool, len(files))
-	for _, f := range files {
-		names[f.Name] = true
-	}
 	for _, f := range files {
 		for at := range len(f.Name) {
-			if f.Name[at] == '/' && names[f.Name[:at]] {
+			if f.Name[at] == '/' && has(files, f.Name[:at]) {
 				return f.Name[:at], true
 			}
 		}
 	}
 	return "", false
+}
+
+func has(files []File, name string) bool {
+	_, found := slices.BinarySearchFunc(files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
+	return found
 }
 
 func isName(name string) bool {

@@ -10,6 +10,7 @@ import (
 	"berth/adapters/httpapi"
 	"berth/application/access"
 	"berth/application/catalog"
+	"berth/application/desired"
 	"berth/application/fleet"
 	"berth/application/licensing"
 	"berth/application/trust"
@@ -27,6 +28,7 @@ type Deps struct {
 	Access    *access.Access
 	Trust     *trust.Trust
 	Licensing *licensing.Licensing
+	Desired   *desired.Desired
 	Catalog   *catalog.Catalog
 	Store     store.Store // of repeated requests
 	Clock     clock.Clock
@@ -51,6 +53,7 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	d.migrations(api)
 	d.customers(api)
 	d.licenses(api)
+	d.deployments(api)
 	d.keys(api)
 	d.tokens(api)
 	d.apps(api)

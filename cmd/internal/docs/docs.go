@@ -8,6 +8,7 @@ import (
 
 	"berth/domain/authorization"
 	"berth/domain/delivery"
+	"berth/domain/entitlement"
 	"berth/domain/identity"
 	"berth/domain/leadership"
 	"berth/domain/placement"
@@ -21,7 +22,7 @@ type machine struct {
 	edges               []edge
 }
 
-func edges[E placement.Edge | identity.Edge | authorization.Edge | delivery.Edge | leadership.Edge](in []E) []edge {
+func edges[E placement.Edge | identity.Edge | authorization.Edge | delivery.Edge | entitlement.Edge | leadership.Edge](in []E) []edge {
 	var out []edge
 	for _, e := range in {
 		out = append(out, edge(e))
@@ -38,6 +39,7 @@ func machines() []machine {
 		{"Node credential", "A certificate of a node (I5).", "prepared", edges(identity.CredentialDiagram())},
 		{"Signing key", "A token-signing key (I6).", "pending", edges(identity.SigningKeyDiagram())},
 		{"Purge", "Deleting a tenant's data everywhere, with proof (P14).", "scheduled", edges(placement.PurgeDiagram())},
+		{"License", "Whether a customer's license is in force, whatever its expiry (E1).", "active", edges(entitlement.Diagram())},
 		{"Intent", "Something that a customer asked for (E4). It ends by what the agent reports, or by what takes its place.", "accepted", edges(delivery.IntentDiagram())},
 		{"Leadership", "Which replica runs what one is enough for. A claim of what is held is another replica's, which counted it out (P9).", "vacant", edges(leadership.Diagram())},
 	}

@@ -70,6 +70,7 @@ func calls(o apiclient.Operator, n apiclient.Node, d apiclient.Device) map[strin
 	add("revoke token", func(c context.Context) (any, error) { return o.RevokeToken(c, id) })
 	add("audit", func(c context.Context) (any, error) { return o.Audit(c, "tenant/x", page) })
 	add("verify audit", func(c context.Context) (any, error) { return o.VerifyAudit(c) })
+	addLicensing(add, o)
 	add("node register", func(c context.Context) (any, error) {
 		return n.Register(c, contract.Register{BootID: "b", StorageID: "s"})
 	})
@@ -90,6 +91,33 @@ func calls(o apiclient.Operator, n apiclient.Node, d apiclient.Device) map[strin
 	add("connection", func(c context.Context) (any, error) { return d.Connection(c, id) })
 	add("keys", func(c context.Context) (any, error) { return d.Keys(c) })
 	return all
+}
+
+func addLicensing(add func(name string, do func(context.Context) (any, error)), o apiclient.Operator) {
+	const id = "x"
+	var page apiclient.Page
+	valid := contract.NewLicense{
+		Customer: id, Environment: "PROD", Enforce: "enforce", Grace: "0s", Quota: contract.Quota{Apps: 1, Replicas: 1, CPU: "1", Memory: "1Gi"},
+	}
+	add("create customer", func(c context.Context) (any, error) {
+		return o.CreateCustomer(c, contract.NewCustomer{ID: "X", Name: "x"})
+	})
+	add("customer", func(c context.Context) (any, error) { return o.Customer(c, id) })
+	add("customers", func(c context.Context) (any, error) { return o.Customers(c, page) })
+	add("create license", func(c context.Context) (any, error) { return o.CreateLicense(c, valid) })
+	add("license", func(c context.Context) (any, error) { return o.License(c, id) })
+	add("licenses", func(c context.Context) (any, error) { return o.Licenses(c, id, page) })
+	add("change license", func(c context.Context) (any, error) {
+		return o.ChangeLicense(c, id, contract.LicenseChange{Quota: &valid.Quota, Grace: &valid.Grace, Enforce: &valid.Enforce})
+	})
+	add("rotate license key", func(c context.Context) (any, error) { return o.RotateLicenseKey(c, id) })
+	add("suspend license", func(c context.Context) (any, error) { return o.SuspendLicense(c, id) })
+	add("resume license", func(c context.Context) (any, error) { return o.ResumeLicense(c, id) })
+	add("revoke license", func(c context.Context) (any, error) { return o.RevokeLicense(c, id) })
+	add("license apps", func(c context.Context) (any, error) { return o.LicenseApps(c, id) })
+	add("put license apps", func(c context.Context) (any, error) {
+		return o.SetLicenseApps(c, id, contract.LicenseApps{Apps: []contract.LicenseApp{{App: id, Versions: "^1.0.0"}}})
+	})
 }
 
 // Whatever a client can ask for the server knows: the path, the method, the parameters and the fields.

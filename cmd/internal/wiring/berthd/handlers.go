@@ -8,6 +8,7 @@ import (
 	"github.com/google/wire"
 
 	"berth/adapters/httpapi"
+	"berth/adapters/httpapi/agent"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
 	"berth/adapters/httpapi/market"
@@ -24,6 +25,7 @@ import (
 var HandlerSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which nothing writes to
 	wire.Struct(new(operator.Deps), "*"), wire.Struct(new(device.Deps), "*"), wire.Struct(new(node.Deps), "*"),
 	wire.Struct(new(enroll.Deps), "*"), wire.Struct(new(market.Deps), "*"), provideMarketFailures,
+	wire.Struct(new(agent.Deps), "*"), provideAgentFailures,
 	wire.Struct(new(engines), "*"),
 	provideVersionText, provideAPILimits, provideDeviceLimits, provideNodeLimits, provideEnrollLimits, provideAPI, provideInternal, provideEnroll,
 	provideMetricsPage,
@@ -68,19 +70,25 @@ func provideMarketFailures(c config.Config) market.Failures {
 	return market.Failures{SourceLimits: httpapi.NewSourceLimits(float64(c.MarketFailRate)/60, c.MarketFailBurst)}
 }
 
+// provideAgentFailures are of wrong tokens, keys and links only.
+func provideAgentFailures(c config.Config) agent.Failures {
+	return agent.Failures{SourceLimits: httpapi.NewSourceLimits(float64(c.MarketFailRate)/60, c.MarketFailBurst)}
+}
+
 func provideNodeLimits(c config.Config) *node.Limits {
 	return node.NewLimits(float64(c.NodeRate), c.NodeBurst)
 }
 
 // provideAPI is ready while the database answers. A signer that is away stops new device tokens only, so that it is no
 // reason to take a replica out; nor is a certificate authority, whose keys it has.
-func provideAPI(e engines, l apiLimits, o operator.Deps, d device.Deps, m market.Deps, s store.Store) API {
+func provideAPI(e engines, l apiLimits, o operator.Deps, d device.Deps, m market.Deps, a agent.Deps, s store.Store) API {
 	options := e.options("api")
 	options.Sources = l.SourceLimits
 	engine := httpapi.NewEngine(options)
 	operator.Mount(engine, o)
 	device.Mount(engine, d)
 	market.Mount(engine, m)
+	agent.Mount(engine, a)
 	httpapi.MountHealth(engine, map[string]func(context.Context) error{"database": s.Ping})
 	return API{engine}
 }

@@ -7,6 +7,7 @@
 package berthd
 
 import (
+	"berth/adapters/httpapi/agent"
 	"berth/adapters/httpapi/device"
 	"berth/adapters/httpapi/enroll"
 	market2 "berth/adapters/httpapi/market"
@@ -117,31 +118,14 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Hints:   hub,
 		Wrapper: wrapper,
 	}
-	renderers := provideRenderers()
-	client, cleanup4 := provideRegistries(clock)
-	catalogCatalog := &catalog.Catalog{
-		Store:     berthdLate,
-		Clock:     clock,
-		Renderers: renderers,
-		Charts:    client,
+	renderers, err := provideRenderers()
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
 	}
-	deps := operator.Deps{
-		Version:   string2,
-		Fleet:     fleetFleet,
-		Access:    accessAccess,
-		Trust:     trustTrust,
-		Licensing: licensingLicensing,
-		Catalog:   catalogCatalog,
-		Store:     berthdLate,
-		Clock:     clock,
-	}
-	sourceLimits := provideDeviceLimits(c)
-	deviceDeps := device.Deps{
-		Version: string2,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Limits:  sourceLimits,
-	}
+	client, cleanup4 := provideRegistries(clock, v)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -161,6 +145,30 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Settings:  desiredSettings,
 		Pepper:    v4,
 	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
+	}
 	marketSettings := provideMarketSettings(c)
 	marketMarket := &market.Market{
 		Store:    berthdLate,
@@ -179,7 +187,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Clock:    clock,
 		Failures: failures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -352,31 +366,15 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Hints:   berthdRelayed,
 		Wrapper: wrapper,
 	}
-	renderers := provideRenderers()
-	client, cleanup5 := provideRegistries(clock)
-	catalogCatalog := &catalog.Catalog{
-		Store:     berthdLate,
-		Clock:     clock,
-		Renderers: renderers,
-		Charts:    client,
+	renderers, err := provideRenderers()
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
 	}
-	deps := operator.Deps{
-		Version:   string2,
-		Fleet:     fleetFleet,
-		Access:    accessAccess,
-		Trust:     trustTrust,
-		Licensing: licensingLicensing,
-		Catalog:   catalogCatalog,
-		Store:     berthdLate,
-		Clock:     clock,
-	}
-	sourceLimits := provideDeviceLimits(c)
-	deviceDeps := device.Deps{
-		Version: string2,
-		Access:  accessAccess,
-		Trust:   trustTrust,
-		Limits:  sourceLimits,
-	}
+	client, cleanup5 := provideRegistries(clock, v)
 	rendering := desired.Rendering{
 		Renderers: renderers,
 		Images:    client,
@@ -396,6 +394,30 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Settings:  desiredSettings,
 		Pepper:    v4,
 	}
+	catalogCatalog := &catalog.Catalog{
+		Store:     berthdLate,
+		Clock:     clock,
+		Renderers: renderers,
+		Charts:    client,
+	}
+	deps := operator.Deps{
+		Version:   string2,
+		Fleet:     fleetFleet,
+		Access:    accessAccess,
+		Trust:     trustTrust,
+		Licensing: licensingLicensing,
+		Desired:   desiredDesired,
+		Catalog:   catalogCatalog,
+		Store:     berthdLate,
+		Clock:     clock,
+	}
+	sourceLimits := provideDeviceLimits(c)
+	deviceDeps := device.Deps{
+		Version: string2,
+		Access:  accessAccess,
+		Trust:   trustTrust,
+		Limits:  sourceLimits,
+	}
 	marketSettings := provideMarketSettings(c)
 	marketMarket := &market.Market{
 		Store:    berthdLate,
@@ -414,7 +436,13 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Clock:    clock,
 		Failures: failures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, berthdLate)
+	agentFailures := provideAgentFailures(c)
+	agentDeps := agent.Deps{
+		Version:  string2,
+		Desired:  desiredDesired,
+		Failures: agentFailures,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
