@@ -25,7 +25,14 @@ type call struct {
 	known  string // the ETag of what the caller has
 	in     any    // nil for no body
 	out    any    // nil where no body is awaited
+	raw    *raw   // in place of out: the answer as it is
 	wait   time.Duration
+}
+
+// raw is an answer that is no JSON.
+type raw struct {
+	body []byte
+	etag string
 }
 
 // maxAnswer bounds an answer: the largest is a snapshot, of about 5 MB by the limits of a tenant.
@@ -47,8 +54,13 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 
 // post writes something; in may be nil.
 func post[T any](ctx context.Context, c *Client, path string, in any) (T, error) {
+	return send[T](ctx, c, http.MethodPost, path, in)
+}
+
+// send writes something by any method; in may be nil.
+func send[T any](ctx context.Context, c *Client, method, path string, in any) (T, error) {
 	var out T
-	_, err := c.do(ctx, call{method: http.MethodPost, path: path, in: in, out: &out})
+	_, err := c.do(ctx, call{method: method, path: path, in: in, out: &out})
 	return out, err
 }
 
@@ -76,6 +88,9 @@ func (c *Client) do(ctx context.Context, k call) (unchanged bool, err error) {
 		return true, nil
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		return false, refusal(answer, data)
+	case k.raw != nil:
+		*k.raw = raw{data, answer.Header.Get("ETag")}
+		return false, nil
 	case k.out == nil:
 		return false, nil
 	}

@@ -22,12 +22,12 @@ func (o Operator) Customers(ctx context.Context, p Page) (contract.Customers, er
 	return get[contract.Customers](ctx, o.c, api+"/customers", p.query())
 }
 
-// CreateLicense makes a license; its key is in this answer and in no other.
+// CreateLicense makes a license; the answer shows its key once.
 func (o Operator) CreateLicense(ctx context.Context, in contract.NewLicense) (contract.License, error) {
 	return post[contract.License](ctx, o.c, api+"/licenses", in)
 }
 
-// License shows a license and what of it is used.
+// License shows a license and what is used of it.
 func (o Operator) License(ctx context.Context, license string) (contract.License, error) {
 	return get[contract.License](ctx, o.c, api+"/licenses"+seg(license), nil)
 }
@@ -43,27 +43,25 @@ func (o Operator) Licenses(ctx context.Context, customer string, p Page) (contra
 
 // ChangeLicense renews a license or changes its terms.
 func (o Operator) ChangeLicense(ctx context.Context, license string, in contract.LicenseChange) (contract.License, error) {
-	var out contract.License
-	_, err := o.c.do(ctx, call{method: http.MethodPatch, path: api + "/licenses" + seg(license), in: in, out: &out})
-	return out, err
+	return send[contract.License](ctx, o.c, http.MethodPatch, api+"/licenses"+seg(license), in)
 }
 
-// RotateLicenseKey gives a license another key, which is in this answer and in no other.
+// RotateLicenseKey makes another key of a license and ends the one before; the answer shows it once.
 func (o Operator) RotateLicenseKey(ctx context.Context, license string) (contract.License, error) {
 	return post[contract.License](ctx, o.c, api+"/licenses"+seg(license)+"/rotate-key", nil)
 }
 
-// SuspendLicense suspends what runs on a license.
+// SuspendLicense suspends a license, and at once what runs by it.
 func (o Operator) SuspendLicense(ctx context.Context, license string) (contract.License, error) {
 	return post[contract.License](ctx, o.c, api+"/licenses"+seg(license)+"/suspend", nil)
 }
 
-// ResumeLicense resumes what runs on a license.
+// ResumeLicense ends a suspension.
 func (o Operator) ResumeLicense(ctx context.Context, license string) (contract.License, error) {
 	return post[contract.License](ctx, o.c, api+"/licenses"+seg(license)+"/resume", nil)
 }
 
-// RevokeLicense revokes a license for good.
+// RevokeLicense ends a license for good.
 func (o Operator) RevokeLicense(ctx context.Context, license string) (contract.License, error) {
 	return post[contract.License](ctx, o.c, api+"/licenses"+seg(license)+"/revoke", nil)
 }
@@ -73,9 +71,7 @@ func (o Operator) LicenseApps(ctx context.Context, license string) (contract.Ent
 	return get[contract.EntitledApps](ctx, o.c, api+"/licenses"+seg(license)+"/apps", nil)
 }
 
-// PutLicenseApps says which apps are on a license.
-func (o Operator) PutLicenseApps(ctx context.Context, license string, in contract.LicenseApps) (contract.EntitledApps, error) {
-	var out contract.EntitledApps
-	_, err := o.c.do(ctx, call{method: http.MethodPut, path: api + "/licenses" + seg(license) + "/apps", in: in, out: &out})
-	return out, err
+// SetLicenseApps says which apps are on a license, as a whole.
+func (o Operator) SetLicenseApps(ctx context.Context, license string, in contract.LicenseApps) (contract.EntitledApps, error) {
+	return send[contract.EntitledApps](ctx, o.c, http.MethodPut, api+"/licenses"+seg(license)+"/apps", in)
 }

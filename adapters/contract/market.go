@@ -41,7 +41,7 @@ type MarketBlock struct {
 type NewIntent struct {
 	Action     string         `json:"action" enum:"install,upgrade,uninstall"`
 	Version    string         `json:"version,omitempty" maxLength:"64" doc:"Absent: the highest that there is for this license and that goes with the rest"`
-	Parameters map[string]any `json:"parameters,omitempty" maxProperties:"64" doc:"A string, a number or a boolean each; only those that customers may set"`
+	Parameters map[string]any `json:"parameters,omitempty" maxProperties:"64" doc:"A string, a number or a boolean each; a secret also as an object with the one field sealed, in base64. Only those that customers may set"`
 }
 
 // Intent is something that a customer asked for and that was granted.

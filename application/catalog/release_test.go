@@ -141,7 +141,7 @@ func TestEachBadObjectIsNamed(t *testing.T) {
 	))
 	at := "/spec/template/spec/containers/0/securityContext/"
 	w.refused(err, "manifest_insecure a.yaml#1:"+at+"privileged", "manifest_insecure a.yaml#1:"+at+"allowPrivilegeEscalation",
-		"manifest_insecure a.yaml#1:"+at+"capabilities/drop", "manifest_kind_refused a.yaml#2:", "manifest_field_refused b.yaml#1:/spec/type")
+		"manifest_insecure a.yaml#1:"+at+"capabilities/drop", "manifest_kind_refused a.yaml#2", "manifest_field_refused b.yaml#1:/spec/type")
 	_, err = w.CreateRelease(w.ctx, request(`[]`, sound(), `{"a":1,"a":2}`))
 	w.refused(err, "manifest_invalid a.yaml#1", "manifest_ambiguous c.yaml#1")
 	_, err = w.CreateRelease(w.ctx, request(deployment(`"other.example/shop:1"`, "1", `"shop"`)))

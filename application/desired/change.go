@@ -180,7 +180,7 @@ func (d *Desired) readyApp(ctx context.Context, s Situation, w wanted, out *read
 	}
 	plain, secrets := delivery.SplitSecrets(release.Parameters, w.Parameters)
 	w.Parameters = plain
-	values, wrong, err := d.secretValues(ctx, s, w, release, secrets)
+	values, wrong, err := d.secretValues(ctx, s, w, release, secrets, delivery.ByOperator)
 	if err != nil {
 		return nil, err
 	}
@@ -220,10 +220,10 @@ func (d *Desired) release(ctx context.Context, c delivery.Choice) (delivery.Rele
 
 // secretValues takes secrets into custody: wrapped before an agent enrolled, and after it only as they were sealed by
 // whoever set them (D3).
-func (d *Desired) secretValues(ctx context.Context, s Situation, w wanted, release delivery.Release, clear map[string]string) (
-	[]delivery.SecretValue, []*fault.Error, error,
-) {
-	errs := delivery.CheckSecrets(release.Parameters, clear, delivery.ByOperator)
+func (d *Desired) secretValues(ctx context.Context, s Situation, w wanted, release delivery.Release, clear map[string]string,
+	by delivery.Chooser,
+) ([]delivery.SecretValue, []*fault.Error, error) {
+	errs := delivery.CheckSecrets(release.Parameters, clear, by)
 	install := s.Deployment.Record().InstallID
 	var out []delivery.SecretValue
 	for _, name := range slices.Sorted(maps.Keys(clear)) {

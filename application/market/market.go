@@ -6,6 +6,7 @@ import (
 
 	"berth/application/desired"
 	"berth/domain/audit"
+	"berth/domain/delivery"
 	"berth/domain/fault"
 	"berth/ports/clock"
 	"berth/ports/ids"
@@ -15,6 +16,7 @@ import (
 
 // Publisher is what of the desired state's use cases an intent needs (application/desired).
 type Publisher interface {
+	Custody(ctx context.Context, in desired.CustodyRequest) (delivery.Choice, []delivery.SecretValue, []*fault.Error, error)
 	Prepare(ctx context.Context, in desired.PrepareRequest) (desired.Prepared, []*fault.Error)
 	Publish(ctx context.Context, p desired.Proposal) (desired.Published, error)
 }

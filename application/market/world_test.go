@@ -17,6 +17,7 @@ import (
 	"berth/domain/identity"
 	"berth/ports/clock/clocktest"
 	"berth/ports/ids/idstest"
+	"berth/ports/keywrap/keywraptest"
 	"berth/ports/notify/notifytest"
 	"berth/ports/signer"
 	"berth/ports/signer/signertest"
@@ -193,7 +194,7 @@ func (w *world) replica(s store.Store, seed uint64) *market.Market {
 	from := source{idstest.New(seed), seed}
 	d := &desired.Desired{
 		Store: s, Clock: w.clock, IDs: from, Hints: w.hints, Settings: desired.DefaultSettings("https://api.example.test"),
-		Crypto: desired.Crypto{Documents: documents, Verifier: documents, Agents: tokenstest.Agents{}},
+		Crypto: desired.Crypto{Documents: documents, Verifier: documents, Agents: tokenstest.Agents{}, Wrapper: keywraptest.NewMemory(seed)},
 	}
 	return &market.Market{
 		Store: s, Clock: w.clock, IDs: from, Hints: w.hints, Settings: settings,

@@ -27,7 +27,7 @@ type checker struct {
 
 func (c *checker) refuse(err *fault.Error) {
 	if len(c.faults) < maxTold {
-		c.faults = append(c.faults, err.At(c.origin+":"+Pointer(c.path)))
+		c.faults = append(c.faults, err.At(placed(c.origin, c.path)))
 	}
 }
 
@@ -41,6 +41,14 @@ func (c *checker) at(step string, do func()) {
 	c.path = append(c.path, step)
 	do()
 	c.path = c.path[:len(c.path)-1]
+}
+
+// placed names a place in an object: web.yaml#2:/spec/replicas.
+func placed(origin string, steps []string) string {
+	if len(steps) == 0 {
+		return origin
+	}
+	return origin + ":" + Pointer(steps)
 }
 
 // Pointer is the JSON pointer that the steps make (RFC 6901). A step that is longer than anybody reads is cut.

@@ -204,7 +204,7 @@ func TestWhatIsRefused(t *testing.T) {
 		put(t, docs[r.doc].Object, r.path, r.value)
 		faults := delivery.Check(policy(), docs)
 		slug, at, _ := strings.Cut(r.want, " ")
-		want := slug + " " + docs[r.doc].Origin + ":" + at
+		want := strings.TrimSuffix(slug+" "+docs[r.doc].Origin+":"+at, ":")
 		if got := named(faults); len(got) != 1 || got[0] != want {
 			t.Errorf("%s = %v:\n got %q\nwant %q", r.path, r.value, got, want)
 		}
@@ -362,6 +362,7 @@ func refusedOthers() []refusal {
 		{theService, "spec.ports.0.protocol", "SCTP", field + "/spec/ports/0/protocol"},
 		{theService, "spec.selector", nil, outside + "/spec/selector"},
 		{theService, "spec.selector", obj{}, outside + "/spec/selector"},
+		{theService, "spec.selector", obj{"other": nil}, outside + "/spec/selector"},
 		{theService, "spec.selector", obj{"app": "other"}, outside + "/spec/selector"},
 		{theService, "metadata.annotations", obj{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}, field + "/metadata/annotations/service.beta.kubernetes.io~1aws-load-balancer-type"},
 		{theService, "metadata.labels", obj{"kubernetes.io/cluster-service": "true"}, field + "/metadata/labels/kubernetes.io~1cluster-service"},
@@ -409,15 +410,31 @@ func TestKindsThatAreRefused(t *testing.T) {
 	} {
 		version, name, _ := strings.Cut(k, " ")
 		faults := delivery.Check(policy(), append(shop(t), decode(t, "x#1", fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"other"}}`, version, name))))
-		wantNamed(t, faults, "manifest_kind_refused x#1:")
+		wantNamed(t, faults, "manifest_kind_refused x#1")
 	}
 	for _, text := range []string{`{}`, `{"kind":1,"apiVersion":[]}`, `{"kind":"Secret"}`, `{"metadata":"x"}`} {
-		wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", text))), "manifest_kind_refused x#1:")
+		wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", text))), "manifest_kind_refused x#1")
 	}
 	strict := policy()
 	strict.ConfigMaps = false
 	strict.Externals = append(strict.Externals, "ConfigMap/shop")
-	wantNamed(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6:")
+	wantNamed(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6")
+}
+
+// What the restricted profile demands of a pod or of each of its containers is demanded of every container.
+func TestProfileIsDemandedOfEveryContainer(t *testing.T) {
+	t.Parallel()
+	for path, at := range map[string]string{"runAsNonRoot": "runAsNonRoot", "seccompProfile": "seccompProfile"} {
+		docs := shop(t)
+		put(t, docs[theDeployment].Object, podAt+".securityContext."+path, nil)
+		put(t, docs[theDeployment].Object, containerAt+".securityContext.runAsNonRoot", true)
+		put(t, docs[theDeployment].Object, containerAt+".securityContext.seccompProfile", obj{"type": "RuntimeDefault"})
+		wantNamed(t, delivery.Check(policy(), docs), "manifest_insecure shop.yaml#1:"+podJSON+"/initContainers/0/securityContext/"+at)
+		put(t, docs[theDeployment].Object, containerAt+".securityContext", obj{"runAsUser": int64(7)})
+		if got := named(delivery.Check(policy(), docs)); !slices.Contains(got, "manifest_insecure shop.yaml#1:"+firstJSON+"/securityContext/"+at) {
+			t.Errorf("without %s: %q", path, got)
+		}
+	}
 }
 
 // What is wrong with an app as a whole.
@@ -429,8 +446,8 @@ func TestAppsAsAWhole(t *testing.T) {
 		many = append(many, decode(t, "x#"+strconv.Itoa(i), `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s`+strconv.Itoa(i)+`"}}`))
 	}
 	wantNamed(t, delivery.Check(policy(), many), "manifest_too_large ")
-	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", secretText))), "manifest_repeated x#1:")
-	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"v1","kind":"Secret"}`))), "manifest_field_refused x#1:")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", secretText))), "manifest_repeated x#1")
+	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"v1","kind":"Secret"}`))), "manifest_field_refused x#1")
 	wantNamed(t, delivery.Check(policy(), append(shop(t), decode(t, "x#1", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`))),
 		"manifest_field_refused x#1:/spec/selector", "manifest_insecure x#1:/spec/template/spec/automountServiceAccountToken", "manifest_field_refused x#1:/spec/template/spec")
 
@@ -466,13 +483,13 @@ func TestPlacesOfSecrets(t *testing.T) {
 	} {
 		docs := shop(t)
 		docs[theSecret].Secrets = map[string]string{place: "password"}
-		if got := named(delivery.Check(policy(), docs)); ok != (len(got) == 0) || !ok && !slices.Equal(got, []string{"secret_place_refused shop.yaml#4:"}) {
+		if got := named(delivery.Check(policy(), docs)); ok != (len(got) == 0) || !ok && !slices.Equal(got, []string{"secret_place_refused shop.yaml#4"}) {
 			t.Errorf("%q: %q", place, got)
 		}
 	}
 	docs := shop(t)
 	docs[theDeployment].Secrets = map[string]string{"/stringData/password": "password"}
-	wantNamed(t, delivery.Check(policy(), docs), "secret_place_refused shop.yaml#1:")
+	wantNamed(t, delivery.Check(policy(), docs), "secret_place_refused shop.yaml#1")
 }
 
 // Everything that is wrong is told at once, each object by its name, up to a bound.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// child is a berthd that runs as a child of the test, on SQLite.
+// child is a berthd that runs as a child of the test.
 type child struct {
 	s     *Server
 	cmd   *exec.Cmd
@@ -30,7 +30,7 @@ func (c *child) start() {
 	c.out, c.ended = &output{}, make(chan struct{})
 	c.cmd = exec.Command(Binary(s.t), "serve", "--migrate")
 	c.cmd.Env = append(os.Environ(),
-		"BERTH_DATABASE_URL=sqlite:"+filepath.Join(s.Dir, "control.db"),
+		"BERTH_DATABASE_URL="+s.Database,
 		"BERTH_LISTEN="+api, "BERTH_METRICS_LISTEN="+metrics, "BERTH_INTERNAL_LISTEN=unix:"+s.Socket,
 		"BERTH_ENROLL_LISTEN="+enroll,
 		"BERTH_KMS_URL=file:"+filepath.Join(s.Dir, "keys"),

@@ -7,10 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ type Server struct {
 	Metrics   string // base URL of the metrics listener
 	Enrolment string // base URL of the enrolment listener of a process
 	Socket    string // the internal listener of a process
+	Database  string // what a process is told of its database
 	Token     string // an admin's
 	Secret    identity.IngressSecret
 	Extra     []string // further environment
@@ -50,27 +53,57 @@ type process interface {
 // Start makes a directory with a fresh database and starts berthd in it; the test's end stops it.
 func Start(t testing.TB, extra ...string) *Server {
 	t.Helper()
-	// A Unix socket's path has about 100 bytes, so the directory is a short one.
-	dir, err := os.MkdirTemp("", "berth-")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &Server{
-		t: t, Dir: dir, Socket: filepath.Join(dir, "internal.sock"), Extra: extra, specs: &specs{},
-		client: http.DefaultClient, inside: "http://" + InternalHost, Secret: identity.IngressSecret{ID: "s1", Key: random(32)},
-	}
-	s.process = &child{s: s}
-	s.WriteSecrets(s.Secret)
-	s.write("bootstrap", Bootstrap)
-	s.ingress = &http.Client{Timeout: time.Minute, Transport: &http.Transport{
-		MaxIdleConnsPerHost: 64,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket)
-		},
-	}}
+	s := processes(t, 1, "", extra)[0]
 	s.Run()
 	t.Cleanup(s.Stop)
 	s.Token = s.firstAdmin()
 	return s
+}
+
+// Processes starts n replicas of berthd as processes of this machine on one Postgres database, which they share with
+// their directory; the test's end stops them.
+func Processes(t testing.TB, n int, dsn string, extra ...string) []*Server {
+	t.Helper()
+	all := processes(t, n, dsn, extra)
+	for _, s := range all {
+		s.Run()
+		t.Cleanup(s.Stop)
+	}
+	token := all[0].firstAdmin()
+	for _, s := range all {
+		s.Token = token
+	}
+	return all
+}
+
+// processes are berthds that do not run yet, all in one directory; with an SQLite database in it where no DSN is given.
+func processes(t testing.TB, n int, dsn string, extra []string) (all []*Server) {
+	t.Helper()
+	// A Unix socket's path has about 100 bytes, so the directory is a short one.
+	dir, err := os.MkdirTemp("", "berth-")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if dsn == "" {
+		dsn = "sqlite:" + filepath.Join(dir, "control.db")
+	}
+	secret := identity.IngressSecret{ID: "s1", Key: random(32)}
+	for i := range n {
+		s := &Server{
+			t: t, Dir: dir, Socket: filepath.Join(dir, fmt.Sprintf("internal-%d.sock", i)), Extra: slices.Clone(extra), specs: &specs{},
+			client: http.DefaultClient, inside: "http://" + InternalHost, Secret: secret, Database: dsn,
+		}
+		s.process = &child{s: s}
+		s.ingress = &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+			MaxIdleConnsPerHost: 64,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket)
+			},
+		}}
+		all = append(all, s)
+	}
+	all[0].WriteSecrets(secret)
+	all[0].write("bootstrap", Bootstrap)
+	return all
 }
 
 func (s *Server) firstAdmin() string {

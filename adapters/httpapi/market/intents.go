@@ -23,11 +23,11 @@ type submitIn struct {
 }
 
 func (d Deps) submit(ctx context.Context, in *submitIn) (*intentOut, error) {
-	parameters, err := httpapi.Parameters(in.Body.Parameters)
+	parameters, sealed, err := httpapi.Parameters(in.Body.Parameters)
 	if err != nil {
 		return nil, err
 	}
-	return intent(d.Market.SubmitIntent(ctx, market.SubmitRequest{Caller: requestOf(ctx).caller, Asked: delivery.Asked{
+	return intent(d.Market.SubmitIntent(ctx, market.SubmitRequest{Caller: requestOf(ctx).caller, Sealed: sealed, Asked: delivery.Asked{
 		App: in.App, Action: delivery.Action(in.Body.Action), Version: in.Body.Version, Parameters: parameters,
 	}}))
 }

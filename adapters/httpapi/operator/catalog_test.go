@@ -169,7 +169,7 @@ func TestCatalogueOverHTTP(t *testing.T) {
 		t.Errorf("%v", problem)
 	}
 	problem := s.want(422, identity.RoleOperator, "POST", "/api/v1/apps/web/releases", release("2.0.0", `{"apiVersion":"v1","kind":"Pod"}`+"\n---\n"+web+"\n---\n"+`{"apiVersion":"v1","kind":"Node"}`))
-	if got := parts(problem); !reflect.DeepEqual(got, []string{"manifest_kind_refused web.yaml#1:", "manifest_kind_refused web.yaml#3:"}) {
+	if got := parts(problem); !reflect.DeepEqual(got, []string{"manifest_kind_refused web.yaml#1", "manifest_kind_refused web.yaml#3"}) {
 		t.Errorf("%q", got)
 	}
 	for path, key := range map[string]string{"/api/v1/apps": "apps", "/api/v1/registries": "registries", "/api/v1/apps/web/releases": "releases"} {

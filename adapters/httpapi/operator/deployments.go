@@ -2,9 +2,6 @@ package operator
 
 import (
 	"context"
-	"encoding/base64"
-	"maps"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -94,42 +91,13 @@ func (d Deps) setParameters(ctx context.Context, in *struct {
 	DeploymentAppPath
 	Body contract.NewParameters
 }) (*deploymentOut, error) {
-	plain, sealed, err := parameters(in.Body.Parameters)
+	plain, sealed, err := httpapi.Parameters(in.Body.Parameters)
 	if err != nil {
 		return nil, err
 	}
 	return deploymentAnswer(d.Desired.SetParameters(ctx, desired.SetParametersRequest{
 		Actor: actor(ctx), Install: in.Deployment, App: in.App, Parameters: plain, Sealed: sealed,
 	}))
-}
-
-// parameters parts what is given in the clear from what is given sealed: {"sealed": base64}.
-func parameters(given map[string]any) (plain map[string]string, sealed map[string][]byte, err error) {
-	clear := map[string]any{}
-	var wrong []*fault.Error
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		wrapped, is := given[name].(map[string]any)
-		if !is {
-			clear[name] = given[name]
-			continue
-		}
-		text, ok := wrapped["sealed"].(string)
-		raw, bad := base64.StdEncoding.Strict().DecodeString(text)
-		if !ok || bad != nil || len(wrapped) != 1 {
-			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid", `a sealed value is {"sealed": "…"}, in base64`).
-				At("body.parameters."+name))
-			continue
-		}
-		if sealed == nil {
-			sealed = map[string][]byte{}
-		}
-		sealed[name] = raw
-	}
-	plain, err = httpapi.Parameters(clear)
-	if f, ok := fault.As(err); ok {
-		wrong = append(wrong, f)
-	}
-	return plain, sealed, fault.All(wrong...)
 }
 
 func (d Deps) schemaGate(ctx context.Context, in *struct {
@@ -149,9 +117,18 @@ func choices(selected []contract.SelectedService) ([]delivery.Choice, error) {
 	var wrong []*fault.Error
 	out := make([]delivery.Choice, 0, len(selected))
 	for _, s := range selected {
-		values, err := httpapi.Parameters(s.Parameters)
+		values, sealed, err := httpapi.Parameters(s.Parameters)
 		if f, ok := fault.As(err); ok {
 			wrong = append(wrong, f)
+		}
+		if len(sealed) > 0 {
+<<<<<<< HEAD
+			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid", "no agent has enrolled that a secret could be sealed to").
+				At("body.selected_services."+s.App).Curable("give secrets in the clear here, and once an agent has enrolled among the app's parameters"))
+=======
+			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid", "%s is given a sealed value, which services are not selected with", s.App).
+				At("body.selected_services").Curable("set it as a parameter of the app, once that is in the deployment"))
+>>>>>>> stage
 		}
 		out = append(out, delivery.Choice{App: s.App, Version: s.Version, Parameters: values})
 	}

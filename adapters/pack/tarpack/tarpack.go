@@ -56,7 +56,7 @@ func bundle(w io.Writer, files []pack.File) error {
 // links, directories, devices, sparse files, extended headers, another order and whatever else there is in a tar are all
 // something else than what Write makes.
 func (Archiver) Read(archive []byte) ([]pack.File, error) {
-	raw, err := unzip(archive)
+	raw, err := unzip(archive, maxTar)
 	if err != nil {
 		return nil, pack.Damaged(err)
 	}
@@ -80,19 +80,19 @@ func parse(raw []byte) ([]pack.File, error) {
 	return sorted, nil
 }
 
-// unzip returns what is in exactly one gzip member, no more than a package may hold.
-func unzip(archive []byte) ([]byte, error) {
+// unzip returns what is in exactly one gzip member, and stops where that is more than most bytes.
+func unzip(archive []byte, most int64) ([]byte, error) {
 	from := bytes.NewReader(archive)
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, err
 	}
 	zip.Multistream(false)
-	raw, err := io.ReadAll(io.LimitReader(zip, maxTar+1))
+	raw, err := io.ReadAll(io.LimitReader(zip, most+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(raw) > maxTar:
+	case int64(len(raw)) > most:
 		return nil, errors.New("more than a package holds")
 	case from.Len() > 0:
 		return nil, errors.New("something follows the end")

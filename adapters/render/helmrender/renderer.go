@@ -34,7 +34,7 @@ type Config struct {
 	Args    []string // that make it render a chart: child.Main
 	AtOnce  int      // renderings; 2
 	Within  time.Duration
-	Memory  uint64 // bytes of data of each child; 512 MiB
+	Memory  int64 // bytes of data of each child; 512 MiB
 }
 
 // Renderer is render.Renderer for packaged charts.
@@ -79,7 +79,7 @@ func (r *Renderer) Render(ctx context.Context, job render.Job) ([]render.Documen
 	files, err := r.run(ctx, exchange.Job{
 		Chart: job.Source, Release: job.Release, Namespace: job.Namespace, Values: values, KubeVersion: version,
 		Limits: exchange.Limits{
-			Memory: r.config.Memory, CPU: uint64(max(r.config.Within/time.Second, 1)),
+			Memory: r.config.Memory, CPU: int64(max(r.config.Within/time.Second, 1)),
 			Output: delivery.MaxRendered, Content: content,
 		},
 	})

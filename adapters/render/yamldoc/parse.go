@@ -90,7 +90,7 @@ func takeApart(origin string, list map[string]any) ([]delivery.Document, []*faul
 		switch key {
 		case "apiVersion", "kind", "metadata", "items":
 		default:
-			faults = append(faults, invalid("a List has apiVersion, kind and items only").At(origin+":"+pointer(key)))
+			faults = append(faults, invalid("a List has apiVersion, kind and items only").At(place(origin, key)))
 		}
 	}
 	items, ok := list["items"].([]any)

@@ -58,23 +58,23 @@ func TestWhatIsRefused(t *testing.T) {
 		"a: &x 1\nb: *x":                   "manifest_ambiguous x#1:/a",
 		"a: &x {b: 1}":                     "manifest_ambiguous x#1:/a",
 		"a: *x":                            "manifest_invalid x#1",
-		"&k a: 1":                          "manifest_ambiguous x#1:",
+		"&k a: 1":                          "manifest_ambiguous x#1",
 		"a: !!binary aGk=":                 "manifest_ambiguous x#1:/a",
 		"a: !!timestamp 2026-01-31":        "manifest_ambiguous x#1:/a",
 		"a: !!str 1":                       "manifest_ambiguous x#1:/a",
 		"a: !custom {b: 1}":                "manifest_ambiguous x#1:/a",
 		"a: !!set {b}":                     "manifest_ambiguous x#1:/a",
 		"%TAG ! tag:x,2026:\n---\na: !y 1": "manifest_ambiguous x#1:/a",
-		"!!str a: 1":                       "manifest_ambiguous x#1:",
+		"!!str a: 1":                       "manifest_ambiguous x#1",
 		"a: {b: 1, b: 2}":                  "manifest_ambiguous x#1:/a/b",
 		"a: 1\n\"a\": 2":                   "manifest_ambiguous x#1:/a",
 		"a: {<<: {b: 1}}":                  "manifest_ambiguous x#1:/a",
 		"a: {\"<<\": 1}":                   "manifest_ambiguous x#1:/a",
-		"1: a":                             "manifest_ambiguous x#1:",
-		"true: a":                          "manifest_ambiguous x#1:",
-		"~: a":                             "manifest_ambiguous x#1:",
-		"? [a]\n: b":                       "manifest_ambiguous x#1:",
-		"? {a: 1}\n: b":                    "manifest_ambiguous x#1:",
+		"1: a":                             "manifest_ambiguous x#1",
+		"true: a":                          "manifest_ambiguous x#1",
+		"~: a":                             "manifest_ambiguous x#1",
+		"? [a]\n: b":                       "manifest_ambiguous x#1",
+		"? {a: 1}\n: b":                    "manifest_ambiguous x#1",
 		"a: .inf":                          "manifest_invalid x#1:/a",
 		"a: -.INF":                         "manifest_invalid x#1:/a",
 		"a: .nan":                          "manifest_invalid x#1:/a",
@@ -86,7 +86,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a: 1_000":                         "manifest_ambiguous x#1:/a",
 		"a: 0888":                          "manifest_ambiguous x#1:/a",
 		"a: \"\\0\"":                       "manifest_invalid x#1:/a",
-		"\"a\\0\": 1":                      "manifest_invalid x#1:",
+		"\"a\\0\": 1":                      "manifest_invalid x#1",
 		"a: b\x00":                         "manifest_invalid x",
 		"a: \xff":                          "manifest_invalid x",
 		"\xff\xfea\x00:\x00 \x001\x00":     "manifest_invalid x",
@@ -146,10 +146,9 @@ func TestHugeFile(t *testing.T) {
 // Whatever a file is filled with, the answer is short.
 func TestHostileShapes(t *testing.T) {
 	t.Parallel()
-	fill := func(head, part string) string {
-		return head + strings.Repeat(part, (yamldoc.MaxSize-len(head))/len(part))
-	}
-	long := strings.Repeat("k", yamldoc.MaxSize/2)
+	const size = yamldoc.MaxSize / 32 // a whole file is no more hostile, and takes the race detector long
+	fill := func(head, part string) string { return head + strings.Repeat(part, (size-len(head))/len(part)) }
+	long := strings.Repeat("k", size/2)
 	for _, text := range []string{
 		fill("", "# c\n"), fill("", "a: 1 # c\n# d\n"), fill("", "a: 1\n"), fill("a: ", "["), fill("a: ", "{a: "), fill("", "- \n"), fill("", "- "),
 		fill("", "---\n"), fill("", "? "), fill("a: [", "a,"), fill("", "- &a b\n"), fill("a: \"", "\\x41"), fill("a: |\n", "  x\n"), fill("", ": "),

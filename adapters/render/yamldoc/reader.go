@@ -24,7 +24,7 @@ func (r *reader) full() bool { return len(r.faults) >= maxFaults }
 
 func (r *reader) refuse(n *yaml.Node, err *fault.Error) any {
 	if !r.full() {
-		e := err.At(r.origin + ":" + pointer(r.path...))
+		e := err.At(place(r.origin, r.path...))
 		e.Detail += " (line " + strconv.Itoa(n.Line) + ")"
 		r.faults = append(r.faults, e)
 	}
@@ -171,6 +171,14 @@ func fraction(text string) (any, *fault.Error) {
 		return nil, invalid("this number is none that JSON has").Curable("quote it where it is text")
 	}
 	return f, nil
+}
+
+// place names a place in a document: web.yaml#2:/spec/replicas.
+func place(origin string, steps ...string) string {
+	if len(steps) == 0 {
+		return origin
+	}
+	return origin + ":" + pointer(steps...)
 }
 
 // pointer is the JSON pointer that the steps make. One that is longer than anybody reads is cut.

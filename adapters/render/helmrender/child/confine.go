@@ -20,14 +20,14 @@ const maxStack = 64 << 20
 func confine(l exchange.Limits) error {
 	debug.SetMaxStack(maxStack)
 	if l.Memory > 0 {
-		debug.SetMemoryLimit(int64(l.Memory / 4 * 3))
+		debug.SetMemoryLimit(l.Memory / 4 * 3)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("giving up new privileges: %w", err)
 	}
 	for _, limit := range []struct {
 		resource int
-		most     uint64
+		most     int64
 		wanted   bool
 	}{
 		{unix.RLIMIT_DATA, mapped() + l.Memory, l.Memory > 0},
@@ -39,7 +39,8 @@ func confine(l exchange.Limits) error {
 		if !limit.wanted {
 			continue
 		}
-		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.most, Max: limit.most}); err != nil {
+		most := uint64(max(limit.most, 0))
+		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			return fmt.Errorf("limiting resource %d: %w", limit.resource, err)
 		}
 	}
@@ -47,15 +48,15 @@ func confine(l exchange.Limits) error {
 }
 
 // mapped is how much data this process has mapped already, in bytes; much of it by the runtime, and used by nobody.
-func mapped() uint64 {
+func mapped() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) < 6 {
 		return 1 << 30
 	}
-	pages, err := strconv.ParseUint(fields[5], 10, 64)
+	pages, err := strconv.ParseInt(fields[5], 10, 64)
 	if err != nil {
 		return 1 << 30
 	}
-	return pages * uint64(os.Getpagesize())
+	return pages * int64(os.Getpagesize())
 }

@@ -44,26 +44,28 @@ func (u *unpacking) unpack(packaged []byte, depth int) ([]*archive.BufferedFile,
 		if err != nil {
 			return nil, invalid("a packaged chart is a gzipped tar: %v", err)
 		}
-		if header.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
-		name, err := u.name(header)
-		if err != nil || header.Typeflag == tar.TypeDir {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if seen[name] {
-			return nil, invalid("%q is in the package twice", header.Name)
-		}
-		seen[name] = true
-		files, err := u.read(entries, name, depth)
+		files, err := u.entry(entries, header, seen, depth)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, files...)
 	}
+}
+
+// entry reads one, which is a file, or a package of several; a folder is none.
+func (u *unpacking) entry(from io.Reader, header *tar.Header, seen map[string]bool, depth int) ([]*archive.BufferedFile, error) {
+	if header.Typeflag == tar.TypeXGlobalHeader {
+		return nil, nil
+	}
+	name, err := u.name(header)
+	if err != nil || header.Typeflag == tar.TypeDir {
+		return nil, err
+	}
+	if seen[name] {
+		return nil, invalid("%q is in the package twice", header.Name)
+	}
+	seen[name] = true
+	return u.read(from, name, depth)
 }
 
 // name returns where an entry is within its chart.

@@ -20,10 +20,10 @@ type Job struct {
 
 // Limits are what the child takes for itself before it reads a chart.
 type Limits struct {
-	Memory  uint64 `json:"memory"`  // bytes of data, beside what the process has before it begins; 0: no limit
-	CPU     uint64 `json:"cpu"`     // seconds; 0: no limit
-	Output  int    `json:"output"`  // bytes of all that is rendered
-	Content int64  `json:"content"` // bytes of all that is unpacked
+	Memory  int64 `json:"memory"`  // bytes of data, beside what the process has before it begins; 0: no limit
+	CPU     int64 `json:"cpu"`     // seconds; 0: no limit
+	Output  int   `json:"output"`  // bytes of all that is rendered
+	Content int64 `json:"content"` // bytes of all that is unpacked
 }
 
 // Answer is what was rendered, or why it was not.

@@ -3,6 +3,7 @@ package berthd
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"berth/adapters/keywrap/filekeywrap"
 	"berth/adapters/pack/tarpack"
 	"berth/adapters/registry/ociregistry"
+	"berth/adapters/render/helmrender"
 	"berth/adapters/render/yamlrender"
 	"berth/adapters/sealing/agesealer"
 	"berth/adapters/token"
@@ -57,9 +59,20 @@ func provideRegistries(now clock.Clock, v Version) (*ociregistry.Client, func())
 	return client, client.Close
 }
 
-func provideRenderers() render.Renderers {
-	return render.Renderers{delivery.SourceManifests: yamlrender.Renderer{}}
+// provideRenderers renders charts in processes of this same program.
+func provideRenderers() (render.Renderers, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return render.Renderers{
+		delivery.SourceManifests: yamlrender.Renderer{},
+		delivery.SourceHelm:      helmrender.New(helmrender.Config{Program: program, Args: []string{RenderChart}}),
+	}, nil
 }
+
+// RenderChart is the command that makes this program render a chart.
+const RenderChart = "render-chart"
 
 func providePepper(l *licensing.Licensing) func(context.Context) ([]byte, error) { return l.Pepper }
 

@@ -118,7 +118,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Hints:   hub,
 		Wrapper: wrapper,
 	}
-	renderers := provideRenderers()
+	renderers, err := provideRenderers()
+	if err != nil {
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	client, cleanup4 := provideRegistries(clock, v)
 	rendering := desired.Rendering{
 		Renderers: renderers,
@@ -360,7 +366,14 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Hints:   berthdRelayed,
 		Wrapper: wrapper,
 	}
-	renderers := provideRenderers()
+	renderers, err := provideRenderers()
+	if err != nil {
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	client, cleanup5 := provideRegistries(clock, v)
 	rendering := desired.Rendering{
 		Renderers: renderers,

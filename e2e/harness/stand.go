@@ -1,0 +1,106 @@
+package harness
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"berth/adapters/apiclient"
+	"berth/adapters/contract"
+	"berth/e2e/lab"
+)
+
+// Stand is a vendor's half: berthd on either database, and a registry that its images are in. Scenarios share one, each
+// with a customer and apps of its own.
+type Stand struct {
+	Servers  []*Server // all on one database
+	Postgres *lab.PostgresServer
+	Registry *lab.Registry
+
+	tb testing.TB
+}
+
+// NewStand starts one process on SQLite, or two on Postgres, and a registry that is registered; the test's end stops them.
+func NewStand(tb testing.TB, postgres bool, settings ...string) *Stand {
+	tb.Helper()
+	s := &Stand{tb: tb, Registry: lab.OCIRegistry(tb, lab.RegistryOptions{})}
+	if postgres {
+		s.Postgres = lab.Shared(tb)
+		s.Servers = Processes(tb, 2, s.Postgres.DSN(), settings...)
+	} else {
+		s.Servers = []*Server{Start(tb, settings...)}
+	}
+	s.Register(s.Registry.Host)
+	return s
+}
+
+// In is the stand as another test uses it, at the same time as others or after them.
+func (s *Stand) In(tb testing.TB) *Stand {
+	other := *s
+	other.tb, other.Servers = tb, nil
+	for _, r := range s.Servers {
+		same := *r
+		same.t = tb
+		other.Servers = append(other.Servers, &same)
+	}
+	return &other
+}
+
+// Client is one of a replica's API listener, which goes with the test.
+func (s *Stand) Client(replica int, proof apiclient.Proof) *apiclient.Client {
+	s.tb.Helper()
+	c, err := apiclient.New(apiclient.Options{Base: s.at(replica).API, Proof: proof})
+	must(s.tb, err)
+	s.tb.Cleanup(c.Close)
+	return c
+}
+
+// at is a replica, counted around: there is one on SQLite.
+func (s *Stand) at(replica int) *Server { return s.Servers[replica%len(s.Servers)] }
+
+// Operator is an admin at the first replica.
+func (s *Stand) Operator() apiclient.Operator {
+	s.tb.Helper()
+	return apiclient.NewOperator(s.Client(0, apiclient.Bearer(s.Servers[0].Token)))
+}
+
+// Register makes a host without TLS one that images may come from.
+func (s *Stand) Register(host string) {
+	s.tb.Helper()
+	_, err := s.Operator().AddRegistry(s.tb.Context(), contract.NewRegistry{Host: host, PlainHTTP: true})
+	must(s.tb, err)
+}
+
+// Push makes an image for a platform under a repository and tag, and returns its digest.
+func (s *Stand) Push(repository, tag, platform, words string) string {
+	s.tb.Helper()
+	return lab.PushTo(s.tb, s.Registry.Host).Image(repository, tag, lab.Scratch(s.tb, platform, words))
+}
+
+// Run starts every replica again, on the database that it is told of.
+func (s *Stand) Run() {
+	s.tb.Helper()
+	for _, r := range s.Servers {
+		r.Run()
+	}
+}
+
+// Stop stops every replica as an operator would.
+func (s *Stand) Stop() {
+	s.tb.Helper()
+	for _, r := range s.Servers {
+		r.Stop()
+	}
+}
+
+// Output is what the replicas printed since each began.
+func (s *Stand) Output() string {
+	var all strings.Builder
+	for _, r := range s.Servers {
+		all.WriteString(r.Output())
+	}
+	return all.String()
+}
+
+// database is the file of an SQLite database.
+func (s *Stand) database() string { return filepath.Join(s.Servers[0].Dir, "control.db") }
