@@ -394,7 +394,18 @@ func refusedOthers() []refusal {
 		{theSecret, "metadata.annotations", obj{"kubernetes.io/service-account.name": "default"}, field + "/metadata/annotations/kubernetes.io~1service-account.name"},
 		{theConfigMap, "data", obj{"a": int64(1)}, field + "/data/a"},
 		{theConfigMap, "spec", obj{}, field + "/spec"},
+		{theConfigMap, "data", obj{"a": strings.Repeat("x", 256<<10+1)}, field + "/data/a"},
+		{theConfigMap, "data", many(257), field + "/data"},
+		{theDeployment, containerAt + ".args", make([]any, 257), field + firstJSON + "/args"},
 	}...)
+}
+
+func many(n int) obj {
+	out := obj{}
+	for i := range n {
+		out["k"+strconv.Itoa(i)] = "v"
+	}
+	return out
 }
 
 // Kinds beside the five are refused, whatever they are called, and so is a ConfigMap where the deployment takes none.

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +37,8 @@ func expired(w *world) {
 	before := a.Held.Apps
 	at := time.Now().Add(time.Second)
 	c.Terms(contract.LicenseChange{ExpiresAt: &at})
-	c.Eventually("intents are refused", func() bool { return refusedBy(c, shop, upgrade("1.1.0"), "license_expired") })
+	c.Eventually("the license expired", func() bool { return blocked(c, shop, "license_expired") })
+	equal(w.t, "after the expiry", c.Refused(shop, upgrade("1.1.0")), []string{"license_expired"})
 	a.Until("both are suspended", func() bool { return a.Says() == base+" 1.0.0 suspended, "+shop+" 1.0.0 suspended" })
 	if told := a.Held.IssuedAt; told.Before(at.Add(grace).Truncate(time.Second)) {
 		w.t.Errorf("suspended at %s, though it could run until %s", told, at.Add(grace))
@@ -93,10 +95,10 @@ func imageMissing(w *world) {
 	a.Until("it is told once the image is there", func() bool { return a.Says() == base+" 1.0.0, "+shop+" 1.2.0" })
 }
 
-// refusedBy says whether an intent is refused by exactly this; it may not be granted.
-func refusedBy(c *harness.Customer, app string, in contract.NewIntent, slug string) bool {
-	slugs := c.Refused(app, in)
-	return len(slugs) == 1 && slugs[0] == slug
+// blocked says whether the market names this as what stands against an app.
+func blocked(c *harness.Customer, app, slug string) bool {
+	got, _ := c.Listed(app)
+	return slices.ContainsFunc(got.Blocked, func(b contract.MarketBlock) bool { return b.Slug == slug })
 }
 
 // sameBut compares what is to run, but for whether it may.

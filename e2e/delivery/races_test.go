@@ -135,13 +135,9 @@ func withdrawnInFlight(w *world) {
 // A license that expires while an intent's image is looked for: the intent is refused.
 func expiresDuringTheCheck(w *world) {
 	c, door, app := w.behindDoor()
-	var left time.Duration = time.Second
 	err := w.held(c, door, app, func() {
-		c.ExpiresIn(left)
-		c.Eventually("the license expired", func() bool {
-			got, _ := c.Listed(app)
-			return len(got.Blocked) > 0
-		})
+		c.ExpiresIn(time.Second)
+		c.Eventually("the license expired", func() bool { return blocked(c, app, "license_expired") })
 	})
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Slug != "license_expired" {
 		w.t.Errorf("got %v", err)

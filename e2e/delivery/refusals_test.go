@@ -89,10 +89,7 @@ func (w *world) appExpires(app string) func(*harness.Customer) {
 		at := time.Now().Add(time.Second)
 		_, err := w.Operator().SetLicenseApps(w.t.Context(), c.License.ID, contract.LicenseApps{Apps: []contract.LicenseApp{{App: app, ExpiresAt: &at}}})
 		must(w.t, err)
-		c.Eventually("it expired", func() bool {
-			got, _ := c.Listed(app)
-			return len(got.Blocked) > 0
-		})
+		c.Eventually("it expired", func() bool { return blocked(c, app, "license_expired") })
 	}
 }
 

@@ -24,16 +24,18 @@ type Product struct {
 func (s *Stand) Publish(products ...Product) {
 	s.tb.Helper()
 	o := s.Operator()
-	for _, p := range products {
+	for _, p := range products { // all before any release, as releases may need one another's apps
 		_, err := o.CreateApp(s.tb.Context(), contract.NewApp{ID: p.App, Name: "App " + p.App})
 		if err != nil && fault.SlugOf(err) != "app_exists" {
 			s.tb.Fatal(err)
 		}
+	}
+	for _, p := range products {
 		if p.Image == "" {
 			p.Image = s.Registry.Host + "/" + p.App + ":" + p.Version
 			s.Push(p.App, p.Version, "linux/amd64", p.App+p.Version)
 		}
-		_, err = o.CreateRelease(s.tb.Context(), p.App, p.release())
+		_, err := o.CreateRelease(s.tb.Context(), p.App, p.release())
 		must(s.tb, err)
 	}
 }

@@ -20,7 +20,7 @@ type specs struct {
 // documents tells where the OpenAPI document of a path is.
 var documents = map[string]string{
 	"/api/v1/": "/api/v1/openapi.json", "/internal/v1/": "/internal/v1/openapi.json", "/v1/devices": "/v1/devices/openapi.json",
-	"/enroll/v1/": "/enroll/v1/openapi.json",
+	"/enroll/v1/": "/enroll/v1/openapi.json", "/v1/market/": "/v1/market/openapi.json", "/agent/v1/": "/agent/v1/openapi.json",
 }
 
 // outside are the refusals of requests that are no operation's, so that no document describes them.

@@ -122,13 +122,8 @@ func choices(selected []contract.SelectedService) ([]delivery.Choice, error) {
 			wrong = append(wrong, f)
 		}
 		if len(sealed) > 0 {
-<<<<<<< HEAD
-			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid", "no agent has enrolled that a secret could be sealed to").
-				At("body.selected_services."+s.App).Curable("give secrets in the clear here, and once an agent has enrolled among the app's parameters"))
-=======
 			wrong = append(wrong, fault.New(fault.Invalid, "parameter_invalid", "%s is given a sealed value, which services are not selected with", s.App).
 				At("body.selected_services").Curable("set it as a parameter of the app, once that is in the deployment"))
->>>>>>> stage
 		}
 		out = append(out, delivery.Choice{App: s.App, Version: s.Version, Parameters: values})
 	}
