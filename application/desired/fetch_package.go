@@ -18,28 +18,8 @@ func (d *Desired) FetchPackage(ctx context.Context, link, source string) (delive
 	}
 	var out delivery.PackageRecord
 	var content []byte
-	err = d.commit(ctx, itself("package-link"), func(ctx context.Context, w *work) error {
-		secret, err := w.Secrets.Get(ctx, key)
-		if fault.KindOf(err) == fault.NotFound {
-			return store.Missing("package").Because(err)
-		}
-		if err != nil {
-			return err
-		}
-		p, err := w.Packages.Get(ctx, secret.Record().Subject)
-		if err != nil {
-			return err
-		}
-		if out, err = p.Fetch(w.now); err != nil {
-			return err
-		}
-		if err := secret.Spend(w.now); err != nil {
-			return err
-		}
-		if err := w.Secrets.Save(ctx, secret); err != nil {
-			return err
-		}
-		if err := w.Packages.Save(ctx, out); err != nil {
+	err = d.commit(ctx, itself("package-link"), func(ctx context.Context, w *work) (err error) {
+		if out, err = w.fetch(ctx, key); err != nil {
 			return err
 		}
 		if content, err = w.Objects.Get(ctx, out.Content.SHA256); err != nil {
@@ -48,4 +28,29 @@ func (d *Desired) FetchPackage(ctx context.Context, link, source string) (delive
 		return w.note(ctx, "package.fetched", out.InstallID, map[string]string{"package": out.ID, "source": short(source)})
 	})
 	return out, content, err
+}
+
+// fetch uses a link up, and notes that its package was fetched.
+func (w *work) fetch(ctx context.Context, key string) (delivery.PackageRecord, error) {
+	secret, err := w.Secrets.Get(ctx, key)
+	if fault.KindOf(err) == fault.NotFound {
+		return delivery.PackageRecord{}, store.Missing("package").Because(err)
+	}
+	if err != nil {
+		return delivery.PackageRecord{}, err
+	}
+	p, err := w.Packages.Get(ctx, secret.Record().Subject)
+	if err != nil {
+		return p, err
+	}
+	if p, err = p.Fetch(w.now); err != nil {
+		return p, err
+	}
+	if err := secret.Spend(w.now); err != nil {
+		return p, err
+	}
+	if err := w.Secrets.Save(ctx, secret); err != nil {
+		return p, err
+	}
+	return p, w.Packages.Save(ctx, p)
 }

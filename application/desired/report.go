@@ -42,6 +42,9 @@ func (w *work) report(ctx context.Context, in ReportRequest) (refused, err error
 	if err != nil {
 		return nil, err
 	}
+	if in.Report.Sequence <= agent.Record().Sequence {
+		return nil, nil // taken already: whatever it says, it changes nothing
+	}
 	s, err := read(ctx, w.Roles, in.Caller.Install, w.now, false)
 	if err != nil {
 		return nil, err
@@ -49,10 +52,7 @@ func (w *work) report(ctx context.Context, in ReportRequest) (refused, err error
 	if head := s.Head.Record(); head.Frozen || in.Report.Observed > head.Revision {
 		return behind(), w.freeze(ctx, s.Head, in.Report.Observed, string(delivery.HeldBehind))
 	}
-	fresh, gap := agent.Take(in.Report, w.now)
-	if !fresh {
-		return nil, nil
-	}
+	_, gap := agent.Take(in.Report, w.now)
 	if err := w.Agents.Save(ctx, agent); err != nil {
 		return nil, err
 	}

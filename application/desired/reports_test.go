@@ -144,3 +144,36 @@ func TestIntentsEndByReports(t *testing.T) {
 		t.Fatal(w.audits(install))
 	}
 }
+
+// A report about a revision that is not of this history is not taken, and nobody is told of the head any more, not even
+// who holds it (D4).
+func TestAReportFromAnotherHistoryFreezes(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.publish(putting("one", "db", "2.0.0"))
+	a := w.enroll(1)
+	a.follow()
+	a.state.Revision += 10
+	w.refused(a.reports("db", "2.0.0", "healthy"), fault.Conflict, "desired_state_behind")
+	if o := w.observation("db"); o.App != "" || !w.head().Frozen {
+		t.Fatalf("%+v", o)
+	}
+	_, err := a.poll(w.Desired)
+	w.refused(err, fault.Conflict, "desired_state_behind")
+	view, err := w.Agent(w.ctx, install)
+	w.must(err)
+	if view.Agent.Sequence != 0 {
+		t.Fatal("the report was taken")
+	}
+}
+
+// Whoever proposes it: a secret that is kept here is refused once there is an agent (D3).
+func TestNoSecretIsKeptHereOnceThereIsAnAgent(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.enroll(1)
+	p := putting("by whom ever", "db", "2.0.0")
+	p.Secrets = []delivery.SecretValue{{InstallID: install, App: "db", Parameter: "password", Custody: delivery.CustodyControl, Text: []byte("x")}}
+	_, err := w.Publish(w.ctx, p)
+	w.refused(err, fault.Conflict, "secret_must_be_sealed")
+}

@@ -22,7 +22,7 @@ func newRoot(s streams) *cobra.Command {
 		Long: "Operate Berth from a terminal. BERTH_URL says where the control plane's API is, BERTH_TOKEN is an operator token, which\n" +
 			"the commands of a device, connect, take none of.",
 	}, s.out, s.err)
-	root.AddCommand(newConnect(s), newIngress(s), cli.Version(s.out, version))
+	root.AddCommand(newConnect(s), newIngress(s), newPackage(s), cli.Version(s.out, version))
 	return root
 }
 

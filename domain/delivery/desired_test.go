@@ -15,7 +15,7 @@ import (
 	"berth/domain/fault"
 )
 
-var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) //nolint:gochecknoglobals // immutable
+var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func digest(text string) string { return delivery.Digest([]byte(text)) }
 
@@ -47,9 +47,7 @@ func newHistory() *history {
 
 func (h *history) copy() *history {
 	c := &history{revisions: map[int64]delivery.DesiredRecord{}, head: delivery.RestoreDesired(h.head.Record())}
-	for n, r := range h.revisions {
-		c.revisions[n] = r
-	}
+	maps.Copy(c.revisions, h.revisions)
 	return c
 }
 

@@ -144,3 +144,30 @@ func PayloadOfToken(token string) (Payload, error) {
 	}
 	return ParsePayload(raw)
 }
+
+// Holds checks that the desired state within is that of the package, and that every object which it names is there: what
+// an agent needs to apply it without the control plane. Invalid package_invalid, desired_state_malformed.
+func (m PackageManifest) Holds(files map[string][]byte, payload []byte) error {
+	p, err := ParsePayload(payload)
+	if err != nil {
+		return err
+	}
+	if p.InstallID != m.InstallID || p.Revision != m.Revision {
+		return badPackage("its desired state is of another deployment or revision")
+	}
+	if p.AppsAt != nil {
+		list := files[PackageObjects+p.AppsAt.SHA256]
+		if BlobOf(list) != *p.AppsAt {
+			return badPackage("the list of apps is missing, or another one")
+		}
+		if p.Apps, err = ParseApps(list); err != nil {
+			return err
+		}
+	}
+	for _, app := range p.Apps {
+		if !app.Removed && BlobOf(files[PackageObjects+app.Manifests.SHA256]) != app.Manifests {
+			return badPackage("the objects of " + app.App + " are missing, or others")
+		}
+	}
+	return nil
+}

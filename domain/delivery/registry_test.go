@@ -99,7 +99,7 @@ func TestRegistries(t *testing.T) {
 	}
 	host := "registry.example.com"
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
-	for _, bad := range []string{"x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", ca + key, ca + "trailing", strings.Repeat(ca, 200)} {
+	for _, bad := range []string{"x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", ca + key, ca + "trailing", strings.Repeat(ca, 200), strings.ReplaceAll(ca, "CERTIFICATE", "X")} {
 		wantFault(t, second(delivery.NewRegistry(delivery.Registry{Host: host, CA: bad}, now)), "ca_invalid ca")
 	}
 	wantFault(t, second(delivery.NewRegistry(delivery.Registry{Host: host, CA: ca, PlainHTTP: true}, now)), "ca_invalid ca")

@@ -362,6 +362,7 @@ func refusedOthers() []refusal {
 		{theService, "spec.ports.0.protocol", "SCTP", field + "/spec/ports/0/protocol"},
 		{theService, "spec.selector", nil, outside + "/spec/selector"},
 		{theService, "spec.selector", obj{}, outside + "/spec/selector"},
+		{theService, "spec.selector", obj{"other": nil}, outside + "/spec/selector"},
 		{theService, "spec.selector", obj{"app": "other"}, outside + "/spec/selector"},
 		{theService, "metadata.annotations", obj{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}, field + "/metadata/annotations/service.beta.kubernetes.io~1aws-load-balancer-type"},
 		{theService, "metadata.labels", obj{"kubernetes.io/cluster-service": "true"}, field + "/metadata/labels/kubernetes.io~1cluster-service"},
@@ -393,7 +394,18 @@ func refusedOthers() []refusal {
 		{theSecret, "metadata.annotations", obj{"kubernetes.io/service-account.name": "default"}, field + "/metadata/annotations/kubernetes.io~1service-account.name"},
 		{theConfigMap, "data", obj{"a": int64(1)}, field + "/data/a"},
 		{theConfigMap, "spec", obj{}, field + "/spec"},
+		{theConfigMap, "data", obj{"a": strings.Repeat("x", 256<<10+1)}, field + "/data/a"},
+		{theConfigMap, "data", many(257), field + "/data"},
+		{theDeployment, containerAt + ".args", make([]any, 257), field + firstJSON + "/args"},
 	}...)
+}
+
+func many(n int) obj {
+	out := obj{}
+	for i := range n {
+		out["k"+strconv.Itoa(i)] = "v"
+	}
+	return out
 }
 
 // Kinds beside the five are refused, whatever they are called, and so is a ConfigMap where the deployment takes none.
@@ -418,6 +430,22 @@ func TestKindsThatAreRefused(t *testing.T) {
 	strict.ConfigMaps = false
 	strict.Externals = append(strict.Externals, "ConfigMap/shop")
 	wantNamed(t, delivery.Check(strict, shop(t)), "manifest_kind_refused shop.yaml#6")
+}
+
+// What the restricted profile demands of a pod or of each of its containers is demanded of every container.
+func TestProfileIsDemandedOfEveryContainer(t *testing.T) {
+	t.Parallel()
+	for path, at := range map[string]string{"runAsNonRoot": "runAsNonRoot", "seccompProfile": "seccompProfile"} {
+		docs := shop(t)
+		put(t, docs[theDeployment].Object, podAt+".securityContext."+path, nil)
+		put(t, docs[theDeployment].Object, containerAt+".securityContext.runAsNonRoot", true)
+		put(t, docs[theDeployment].Object, containerAt+".securityContext.seccompProfile", obj{"type": "RuntimeDefault"})
+		wantNamed(t, delivery.Check(policy(), docs), "manifest_insecure shop.yaml#1:"+podJSON+"/initContainers/0/securityContext/"+at)
+		put(t, docs[theDeployment].Object, containerAt+".securityContext", obj{"runAsUser": int64(7)})
+		if got := named(delivery.Check(policy(), docs)); !slices.Contains(got, "manifest_insecure shop.yaml#1:"+firstJSON+"/securityContext/"+at) {
+			t.Errorf("without %s: %q", path, got)
+		}
+	}
 }
 
 // What is wrong with an app as a whole.

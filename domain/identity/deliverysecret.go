@@ -9,15 +9,24 @@ import (
 // DeliverySecretBytes is how many random bytes an enrolment token or the secret of a package's link holds: 160 bits.
 const DeliverySecretBytes = JoinTokenBytes
 
-//nolint:gochecknoglobals // an immutable table
-var deliveryPrefixes = map[SecretPurpose]string{EnrolmentToken: "be_", PackageLink: "bp_"}
+// deliveryPrefix begins a secret of the delivery half; empty for any other.
+func deliveryPrefix(p SecretPurpose) string {
+	switch p {
+	case EnrolmentToken:
+		return "be_"
+	case PackageLink:
+		return "bp_"
+	case PairingCode, JoinToken:
+	}
+	return ""
+}
 
 // FormatSecret writes DeliverySecretBytes random bytes as a secret of a purpose: be_ for an enrolment token and bp_ for a
 // package's link, and 32 symbols of lower-case base32. Invalid enrolment_token_malformed, package_link_malformed for
 // another number of bytes; secret_purpose_unknown.
 func FormatSecret(purpose SecretPurpose, secret []byte) (string, error) {
-	prefix, ok := deliveryPrefixes[purpose]
-	if !ok {
+	prefix := deliveryPrefix(purpose)
+	if prefix == "" {
 		return "", fault.New(fault.Invalid, "secret_purpose_unknown", "no secret of this purpose is written so")
 	}
 	if len(secret) != DeliverySecretBytes {
@@ -29,7 +38,7 @@ func FormatSecret(purpose SecretPurpose, secret []byte) (string, error) {
 // CanonicalSecret returns the text by which a secret is hashed: exactly what FormatSecret writes. Anything else is
 // Invalid enrolment_token_malformed, package_link_malformed.
 func CanonicalSecret(purpose SecretPurpose, text string) (string, error) {
-	symbols, ok := strings.CutPrefix(text, deliveryPrefixes[purpose])
+	symbols, ok := strings.CutPrefix(text, deliveryPrefix(purpose))
 	if !ok || len(symbols) != joinTokenSymbols || len(symbols) == len(text) ||
 		strings.Trim(symbols, "abcdefghijklmnopqrstuvwxyz234567") != "" {
 		return "", malformedSecret(purpose)

@@ -16,7 +16,7 @@ const (
 	PairingCode SecretPurpose = "pairing_code"
 	JoinToken   SecretPurpose = "join_token"
 
-	EnrolmentToken SecretPurpose = "enrolment_token" // of a cluster's agent (G1)
+	EnrolmentToken SecretPurpose = "enrolment_token" //nolint:gosec // of a cluster's agent (G1): a name, no secret
 	PackageLink    SecretPurpose = "package_link"    // of a delivery package (K1)
 )
 

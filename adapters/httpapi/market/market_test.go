@@ -140,13 +140,21 @@ func TestRefusals(t *testing.T) {
 	for body, slug := range map[string]string{
 		`{"action":"reinstall"}`: "invalid_value", `{}`: "required_field_missing", `{"action":"install","image":"x"}`: "unknown_field",
 		`{"action":"install","version":"1.2"}`: "version_invalid", `{"action":"install","parameters":{"a":1.5}}`: "parameter_invalid",
-		`{"action":"install","parameters":{"a":{}}}`: "parameter_invalid", `{"action":"install","parameters":{"a":9007199254740993}}`: "parameter_invalid",
+		`{"action":"install","parameters":{"a":{}}}`: "parameter_invalid", `{"action":"install","parameters":{"a":{"sealed":"*"}}}`: "parameter_invalid", `{"action":"install","parameters":{"a":9007199254740993}}`: "parameter_invalid",
 	} {
 		p := answered[contract.Problem](t, s.send("POST", "/apps/db/intents", body), http.StatusUnprocessableEntity)
 		if len(p.Errors) != 1 || p.Errors[0].Slug != slug {
 			t.Errorf("%s: %+v", body, p)
 		}
 	}
+}
+
+// A secret that was sealed is an object of one field; that it comes before there is an agent to open it is told.
+func TestSealedParameters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w := s.send("POST", "/apps/db/intents", `{"action":"install","parameters":{"password":{"sealed":"YWdl"}}}`)
+	refused(t, w, http.StatusUnprocessableEntity, "agent_not_enrolled", "parameter_unknown")
 }
 
 // A write that is repeated under its key is carried out once; the key belongs to the deployment, and to the body.

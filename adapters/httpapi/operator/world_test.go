@@ -68,6 +68,7 @@ func newWorld(t *testing.T) *world {
 		Licensing: &licensing.Licensing{
 			Store: w.mem, Clock: w.clock, IDs: source, Hints: notifytest.NewFake(), Wrapper: keywraptest.NewMemory(1),
 		},
+		Desired: w.desired(source),
 	})
 	w.handler = engine
 	doc, err := libopenapi.NewDocument(w.raw("GET", "/api/v1/openapi.json", "", nil).Body.Bytes())

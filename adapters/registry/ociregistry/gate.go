@@ -68,10 +68,6 @@ func (g *gate) RoundTrip(in *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Method != http.MethodHead && response.ContentLength > maxAnswer {
-		_ = response.Body.Close() // it is not wanted, whatever it is
-		return nil, errTooMuch
-	}
 	response.Body = &bounded{ReadCloser: response.Body, left: maxAnswer}
 	return response, nil
 }

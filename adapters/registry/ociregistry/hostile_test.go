@@ -152,6 +152,9 @@ func TestLargeAnswersAreNotRead(t *testing.T) {
 		if f := b.refuses(s.Host+"/shop:1.0", "image_check_unavailable", s.registry()); !strings.Contains(f.Detail, "too large") {
 			t.Errorf("%s: %q", name, f.Detail)
 		}
+		if strings.HasSuffix(name, "by HEAD") && s.asked.Load() != 2 {
+			t.Errorf("%s: it was asked %d times, where its greeting and HEAD are enough", name, s.asked.Load())
+		}
 	}
 	door := serve(t, only(http.MethodGet, http.HandlerFunc(endless), answer(200)))
 	hurried(t, 10*time.Second).refuses(door.Host+"/shop:1.0", "image_check_unavailable", door.registry())
@@ -161,6 +164,7 @@ func TestLargeAnswersAreNotRead(t *testing.T) {
 func TestWhatMakesNoSenseIsNoImage(t *testing.T) {
 	t.Parallel()
 	oci, list := types.OCIManifestSchema1, types.OCIImageIndex
+	child := `{"mediaType": "` + string(oci) + `", "size": 2, "digest": "` + digestOf("{}") + `", "platform": {"os": "linux", "architecture": "amd64"}}`
 	schema1 := `{"schemaVersion": 1, "name": "shop", "tag": "1.0", "architecture": "amd64", "fsLayers": []}`
 	for name, h := range map[string]http.HandlerFunc{
 		"nothing":                   manifest(oci, ""),
@@ -177,7 +181,8 @@ func TestWhatMakesNoSenseIsNoImage(t *testing.T) {
 		"an image called an index":  manifest(list, `{"schemaVersion": 2, "config": {}, "layers": []}`),
 		"an index called an image":  manifest(oci, `{"schemaVersion": 2, "manifests": []}`),
 		"both at once":              manifest(list, `{"schemaVersion": 2, "manifests": [], "layers": []}`),
-		"another type within":       manifest(list, `{"schemaVersion": 2, "mediaType": "`+string(oci)+`", "manifests": []}`),
+		"another type within":       manifest(list, `{"schemaVersion": 2, "mediaType": "`+string(oci)+`", "manifests": [`+child+`]}`),
+		"an image beside an index":  manifest(list, `{"schemaVersion": 2, "manifests": [`+child+`], "layers": []}`),
 		"an artifact":               manifest(oci, `{"schemaVersion": 2, "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": "`+digestOf("{}")+`", "size": 2}, "layers": []}`),
 		"no configuration":          manifest(oci, `{"schemaVersion": 2, "layers": []}`),
 		"a configuration of no hex": manifest(oci, `{"schemaVersion": 2, "config": {"mediaType": "`+string(types.OCIConfigJSON)+`", "digest": "sha256:../../x", "size": 2}, "layers": []}`),

@@ -112,7 +112,7 @@ func TestChartsThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, inProcess())
 	p := pusher(t, s.Host)
-	p.Image("large", "1.0", lab.Chart(t, []byte(strings.Repeat("x", maxChart+1))))
+	p.Image("large", "1.0", lab.Chart(t, []byte(strings.Repeat("x", maxAnswer+1))))
 	p.Image("largest", "1.0", lab.Chart(t, []byte(strings.Repeat("x", maxChart))))
 	twice, err := mutate.Append(lab.Chart(t, []byte("one")), mutate.Addendum{Layer: layerOf(t, lab.Chart(t, []byte("two")))})
 	if err != nil {

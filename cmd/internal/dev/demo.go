@@ -1,5 +1,7 @@
 package dev
 
+import "berth/adapters/contract"
+
 // demoApp is an app of the demonstration.
 type demoApp struct {
 	id, name string
@@ -13,6 +15,19 @@ func demoApps() []demoApp {
 		{id: "base", name: "Base", versions: []string{"1.0.0"}},
 		{id: "shop", name: "Shop", versions: []string{"1.0.0", "1.1.0"}, needs: "base"},
 	}
+}
+
+// release is a version of the app.
+func (a demoApp) release(version, image string) contract.NewRelease {
+	out := contract.NewRelease{
+		Version:    version,
+		Source:     contract.Source{Kind: "manifests", Files: map[string]string{a.id + ".yaml": a.manifest(image)}},
+		Parameters: []contract.Parameter{{Name: "replicas", Type: "int", Default: 1, CustomerSettable: true}},
+	}
+	if a.needs != "" {
+		out.Requires = []contract.Requirement{{App: a.needs, Versions: ">=1.0.0 <2.0.0"}}
+	}
+	return out
 }
 
 // manifest is what an app runs: one Deployment that meets the restricted Pod Security profile, and its Service.

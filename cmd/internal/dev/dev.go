@@ -35,6 +35,7 @@ const (
 	trustDomain = "dev.berth.internal"
 	region      = "local"
 	tenant      = "demo"
+	customer    = "acme"
 )
 
 // startTime is how long everything may take to come up.
@@ -112,21 +113,24 @@ func (r *running) bringUp(ctx context.Context) error {
 	defer stop()
 	soon, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	seeds, err := r.seed(soon)
-	if err != nil {
-		return fmt.Errorf("seeding: %w", err)
-	}
-	defer seeds.close() // a stop then waits for no connection of ours
 	fronting, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer rest()
 	front := keepAll(fronting, stop, r.ingress())
-	front.Go(func() error {
-		err := r.origin.balance(fronting)
-		if err != nil {
-			stop()
-		}
-		return err
-	})
+	for _, serve := range []func(context.Context) error{r.origin.balance, r.shelf.serve} {
+		front.Go(func() error {
+			err := serve(fronting)
+			if err != nil {
+				stop()
+			}
+			return err
+		})
+	}
+	seeds, err := r.seed(soon)
+	if err != nil {
+		rest()
+		return errors.Join(fmt.Errorf("seeding: %w", err), front.Wait())
+	}
+	defer seeds.close() // a stop then waits for no connection of ours
 	nodes := keepAll(ctx, stop, r.relay(seeds, r.nodes[0]), r.relay(seeds, r.nodes[1]))
 	nodes.Go(func() error { r.letJoinAgain(ctx, seeds); return nil })
 	err = r.settle(soon, seeds)

@@ -32,9 +32,9 @@ const originLinger = 5 * time.Second
 
 const originFile = "origin"
 
-// originPort is the port of the runs before, or the one asked for.
-func (p *place) originPort(asked int) (int, error) {
-	text, err := os.ReadFile(p.path(originFile))
+// keptPort is the port of the runs before, which the file of that name says, or the one asked for.
+func (p *place) keptPort(file string, asked int) (int, error) {
+	text, err := os.ReadFile(p.path(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return asked, nil
 	}
@@ -45,12 +45,14 @@ func (p *place) originPort(asked int) (int, error) {
 }
 
 // keepOrigin remembers the port.
-func (p *place) keepOrigin() error {
-	_, port, err := net.SplitHostPort(p.origin.listener.Addr().String())
+func (p *place) keepOrigin() error { return p.keepPort(originFile, p.origin.listener) }
+
+func (p *place) keepPort(file string, l net.Listener) error {
+	_, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
 		return err
 	}
-	return secretfile.Write(p.path(originFile), []byte(port+"\n"))
+	return secretfile.Write(p.path(file), []byte(port+"\n"))
 }
 
 // matchOrigin listens where the region that there is already says, should that be elsewhere.

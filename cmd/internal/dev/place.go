@@ -33,6 +33,7 @@ type place struct {
 	ingressAt         string // host:port
 	nodes             []node
 	origin            origin
+	shelf             shelf
 	socket            string // of the internal listener; as short as it can be said
 	certFile, keyFile string
 }
@@ -81,11 +82,17 @@ func (p *place) ports(ctx context.Context, o Options) error {
 		return port + n
 	}
 	p.nodes = []node{{id: "n1"}, {id: "n2"}}
-	asked, err := p.originPort(after(o.Port, 10))
+	asked, err := p.keptPort(originFile, after(o.Port, 10))
 	if err != nil {
 		return err
 	}
 	if p.origin.listener, err = p.port(ctx, "the devices' origin", asked); err != nil {
+		return err
+	}
+	if asked, err = p.keptPort(shelfFile, after(o.Port, 11)); err != nil {
+		return err
+	}
+	if p.shelf.listener, err = p.port(ctx, "the registry", asked); err != nil {
 		return err
 	}
 	var taken []io.Closer // each until all are found, so that none is found twice
@@ -117,8 +124,10 @@ func (p *place) ports(ctx context.Context, o Options) error {
 }
 
 func (p *place) close() {
-	if p.origin.listener != nil {
-		_ = p.origin.listener.Close()
+	for _, l := range []net.Listener{p.origin.listener, p.shelf.listener} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 	_ = p.lock.Close()
 }

@@ -27,6 +27,9 @@ type seeds struct {
 	before map[string]int64 // by node, the heartbeat generation of its last run
 	holder string           // the node that the tenant is on
 	origin string           // of the region
+
+	licenseKey string
+	install    string
 }
 
 func (s *seeds) close() { s.client.Close() }
@@ -49,7 +52,7 @@ func (r *running) seed(ctx context.Context) (*seeds, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, r.seedDelivery(ctx, s)
 }
 
 func unlessThere(err error, slug string) error {

@@ -9,7 +9,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -24,6 +23,8 @@ import (
 // shelf is a registry on loopback with the images of the apps of the demonstration, so that what is asked of a registry is
 // asked of one. It is filled anew with each start, by the same bytes.
 type shelf struct{ listener net.Listener }
+
+const shelfFile = "registry"
 
 // serve runs the registry until the context ends.
 func (s shelf) serve(ctx context.Context) error {
@@ -63,7 +64,7 @@ func (s shelf) fill(ctx context.Context) error {
 }
 
 func (s shelf) image(app, version string) string {
-	return s.host() + "/demo/" + app + ":" + strings.ReplaceAll(version, "+", "_")
+	return s.host() + "/demo/" + app + ":" + version
 }
 
 // scratch is an image with one file, the same for the same text.

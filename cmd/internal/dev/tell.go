@@ -34,6 +34,7 @@ type told struct {
 func (r *running) tell(s *seeds) error {
 	t := told{
 		API: r.url(), Internal: named(r.ingressAt), Enroll: named(r.enroll), Metrics: "https://" + r.metrics, OperatorToken: s.token,
+		Customer: customer, LicenseKey: s.licenseKey, InstallID: s.install,
 		Tenant: tenant, Region: region, Connect: "wss" + strings.TrimPrefix(s.origin, "https") + contract.ConnectPath,
 	}
 	for _, n := range r.nodes {
@@ -46,7 +47,11 @@ func (r *running) tell(s *seeds) error {
 	if err := secretfile.Write(r.path("dev.json"), append(text, '\n')); err != nil {
 		return err
 	}
-	if err := secretfile.Write(r.path("curl"), r.curlFile(s.token)); err != nil {
+	if err := secretfile.Write(r.path("curl"), r.curlFile("an operator", "Authorization: Bearer "+s.token)); err != nil {
+		return err
+	}
+	platform := r.curlFile("a customer's platform", "Berth-Install-Id: "+s.install, "Berth-License-Key: "+s.licenseKey)
+	if err := secretfile.Write(r.path("platform"), platform); err != nil {
 		return err
 	}
 	var out strings.Builder
@@ -58,6 +63,8 @@ func (r *running) tell(s *seeds) error {
 	fmt.Fprintf(&out, "  ingress   %s\n", t.Internal)
 	fmt.Fprintf(&out, "  enrolment %s\n", t.Enroll)
 	fmt.Fprintf(&out, "  devices   %s\n", t.Connect)
+	fmt.Fprintf(&out, "  market    %s/v1/market (reference: %s/v1/market/docs)\n", r.url(), r.url())
+	fmt.Fprintf(&out, "  registry  http://%s\n", r.shelf.host())
 	for _, n := range r.nodes {
 		fmt.Fprintf(&out, "  node %s   https://%s/debug/tenants\n", n.id, n.metrics)
 	}
@@ -75,10 +82,12 @@ func (r *running) tell(s *seeds) error {
 }
 
 // curlFile is what curl -K reads.
-func (p *place) curlFile(token string) []byte {
-	return fmt.Appendf(nil, "# for curl -K: the CA and the operator token of berthd dev\nsilent\nshow-error\ncacert = %q\n"+
-		"header = \"Authorization: Bearer %s\"\nheader = \"Content-Type: application/json\"\nwrite-out = \"\\n\"\n",
-		p.ca.File(), token)
+func (p *place) curlFile(who string, headers ...string) []byte {
+	text := fmt.Appendf(nil, "# for curl -K: the CA of berthd dev, and what proves %s\nsilent\nshow-error\ncacert = %q\n", who, p.ca.File())
+	for _, h := range append(headers, "Content-Type: application/json") {
+		text = fmt.Appendf(text, "header = %q\n", h)
+	}
+	return append(text, "write-out = \"\\n\"\n"...)
 }
 
 // walk are lines for a shell, which move the tenant to the other node and revoke a phone.
@@ -92,7 +101,7 @@ func (r *running) walk(s *seeds) []string {
 		panic(err) // documented never to happen with this reader
 	}
 	phone := base64.RawURLEncoding.EncodeToString(public)
-	curl := "curl -K " + shorter(r.path("curl"))
+	curl, platform := "curl -K "+shorter(r.path("curl")), "curl -K "+shorter(r.path("platform"))
 	lines := []string{
 		"B=" + r.url() + "  T=$B/api/v1/tenants/" + tenant,
 		curl + " $B/api/v1/nodes                   # the two nodes",
@@ -109,6 +118,13 @@ func (r *running) walk(s *seeds) []string {
 		curl + " $T/principals",
 		curl + " -X POST $T/principals/$P/revoke",
 		curl + " $T",
+		"",
+		"# be a customer's platform: see the apps on its license, and have one installed; the desired state goes on a revision",
+		"D=$B/api/v1/deployments/" + s.install,
+		platform + " $B/v1/market/apps",
+		platform + ` $B/v1/market/apps/shop/intents -d '{"action":"install","version":"1.0.0"}'`,
+		curl + ` "$D/desired-state"`,
+		curl + ` "$D/desired-state/history"`,
 		"",
 		"# every change is in the audit log, whose chain is whole",
 		curl + ` "$B/api/v1/audit?subject=tenant/` + tenant + `"`,

@@ -116,7 +116,7 @@ func addLicensing(add func(name string, do func(context.Context) (any, error)), 
 	add("revoke license", func(c context.Context) (any, error) { return o.RevokeLicense(c, id) })
 	add("license apps", func(c context.Context) (any, error) { return o.LicenseApps(c, id) })
 	add("put license apps", func(c context.Context) (any, error) {
-		return o.PutLicenseApps(c, id, contract.LicenseApps{Apps: []contract.LicenseApp{{App: id, Versions: "^1.0.0"}}})
+		return o.SetLicenseApps(c, id, contract.LicenseApps{Apps: []contract.LicenseApp{{App: id, Versions: "^1.0.0"}}})
 	})
 }
 
