@@ -45,7 +45,7 @@ func TestDelivery(t *testing.T) {
 		"story": story, "expired": expired, "withdrawn": withdrawn, "imageless": imageMissing, "refused": refusedAlone,
 		"together": refusedTogether, "race": raceForTheLastSlot, "repeats": anotherBody, "flight": withdrawnInFlight,
 		"late": expiresDuringTheCheck, "checks": registriesThatDoNotAnswer, "moves": tagThatMoves, "enrols": enrols,
-		"sealed": sealedToTheAgent, "reports": reportsOnce, "strangers": strangers,
+		"sealed": sealedToTheAgent, "reports": reportsOnce, "strangers": strangers, "wrong": wrongKeys,
 	})
 }
 
@@ -100,4 +100,8 @@ func must(t *testing.T, err error) {
 // ends gives a license a short grace.
 func ends(in time.Duration, grace string) func(*contract.NewLicense) {
 	return func(l *contract.NewLicense) { l.ExpiresAt, l.Grace = time.Now().Add(in), grace }
+}
+
+func selection(selected ...contract.SelectedService) contract.SelectedServices {
+	return contract.SelectedServices{SelectedServices: append([]contract.SelectedService{}, selected...)}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"berth/e2e/lab"
 )
 
 // Secrets are all secrets that a site and its nodes have now: call it before and after they are rotated.
@@ -46,12 +48,13 @@ func (s *Site) keysOf(into *Secrets, what, dir string) {
 }
 
 // Dump is everything that is in the database, table by table, as text; bytes are in hex.
-func (s *Site) Dump() string {
-	s.tb.Helper()
+func (s *Site) Dump() string { s.tb.Helper(); return dump(s.Database) }
+
+func dump(database *lab.PostgresServer) string {
 	var out strings.Builder
-	tables := s.Database.SQL("SELECT quote_ident(schemaname)||'.'||quote_ident(tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog','information_schema')")
+	tables := database.SQL("SELECT quote_ident(schemaname)||'.'||quote_ident(tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog','information_schema')")
 	for table := range strings.FieldsSeq(tables) {
-		out.WriteString(table + "\n" + s.Database.SQL("COPY (SELECT * FROM "+table+") TO STDOUT") + "\n")
+		out.WriteString(table + "\n" + database.SQL("COPY (SELECT * FROM "+table+") TO STDOUT") + "\n")
 	}
 	return out.String()
 }
