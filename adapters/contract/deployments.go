@@ -45,8 +45,8 @@ type Deployment struct {
 	ConfigMaps       bool              `json:"config_maps"`
 	SelectedServices []SelectedService `json:"selected_services"`
 	SchemaGate       SchemaGate        `json:"schema_gate"`
-	Revision         int64             `json:"revision,omitempty" doc:"Of its desired state; where one deployment is shown"`
-	Frozen           bool              `json:"frozen,omitempty" doc:"An agent holds a revision that is not of this history; a leap ends that"`
+	Revision         int64             `json:"revision,omitempty,omitzero" doc:"Of its desired state; where one deployment is shown"`
+	Frozen           bool              `json:"frozen,omitempty,omitzero" doc:"An agent holds a revision that is not of this history; a leap ends that"`
 	Apps             []DesiredApp      `json:"apps,omitempty" doc:"Of its desired state; where one deployment is shown"`
 	Agent            string            `json:"agent,omitempty" doc:"The id of its agent; absent where none is enrolled, and in lists"`
 	CreatedAt        time.Time         `json:"created_at"`
@@ -88,7 +88,7 @@ type DesiredApp struct {
 	Retry      int64             `json:"retry" doc:"How many times a quarantine was released"`
 	Suspended  bool              `json:"suspended"`
 	RunUntil   *time.Time        `json:"run_until,omitempty" doc:"When an agent that is cut off suspends it by itself"`
-	Removed    bool              `json:"removed,omitempty" doc:"A tombstone: the agent removes it"`
+	Removed    bool              `json:"removed,omitempty,omitzero" doc:"A tombstone: the agent removes it"`
 	Objects    []map[string]any  `json:"objects,omitempty" doc:"Rendered, where asked for; a viewer sees no data of Secrets"`
 }
 
@@ -105,9 +105,9 @@ type DesiredState struct {
 	InstallID string       `json:"install_id"`
 	Revision  int64        `json:"revision"`
 	Current   bool         `json:"current" doc:"Whether it is the present one"`
-	Frozen    bool         `json:"frozen,omitempty"`
-	Proven    int64        `json:"proven,omitempty" doc:"The highest revision that was proved, or that an agent was enrolled at"`
-	Claimed   int64        `json:"claimed,omitempty" doc:"The highest revision that an agent says to hold"`
+	Frozen    bool         `json:"frozen,omitempty,omitzero"`
+	Proven    int64        `json:"proven,omitempty,omitzero" doc:"The highest revision that was proved, or that an agent was enrolled at"`
+	Claimed   int64        `json:"claimed,omitempty,omitzero" doc:"The highest revision that an agent says to hold"`
 	At        time.Time    `json:"at"`
 	Actor     string       `json:"actor"`
 	Reason    string       `json:"reason"`
@@ -120,7 +120,7 @@ type DesiredState struct {
 // DesiredHistory is a page of revisions, newest first.
 type DesiredHistory struct {
 	Revisions []DesiredState `json:"revisions"`
-	Next      int64          `json:"next,omitempty" doc:"Give it as before to get what follows"`
+	Next      int64          `json:"next,omitempty,omitzero" doc:"Give it as before to get what follows"`
 }
 
 // Leap goes beyond whatever an agent may hold.

@@ -18,8 +18,8 @@ import (
 
 var walk = regexp.MustCompile("(?s)<!-- A test runs these lines. -->\n```sh\n(.*?)```")
 
-// The README's lines do what it says of them: they move the tenant, pair devices, which exchange messages and an attachment,
-// and revoke a phone; Ctrl-C then stops berthd well, and a second start finds the tenant where it was moved to.
+// The README's lines do what it says of them: they move the tenant, install an app for a customer, pair devices, which
+// exchange messages and an attachment, and revoke a phone; Ctrl-C then stops berthd well, and a second start finds the tenant where it was moved to.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -38,6 +38,8 @@ func TestREADME(t *testing.T) {
 	stop()
 	for _, want := range []string{
 		`"state":"done"`, `"node":"n2","generation":2`, `"revoked_handles":1`, `"status":"active","revision":3`, `"whole":true`,
+		`"versions":["1.1.0","1.0.0"],"state":"entitled"`, `"action":"install","version":"1.0.0","state":"accepted","revision":2`,
+		`"diff":[{"app":"shop","what":"installed","after":"1.0.0"}]`, `"slug":"dependents_remain"`,
 		`"seq":1,`, `"body":{"text":"hello, phone"}}`, `"body":{"text":"hello, desktop"}}`, "the phone is out: exit code 4", `"seq":3}`,
 	} {
 		if !strings.Contains(out, want) {

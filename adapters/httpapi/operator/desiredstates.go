@@ -104,7 +104,11 @@ func (d Deps) desiredHistory(ctx context.Context, in *desiredHistoryIn) (*struct
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body contract.DesiredHistory }{contract.DesiredHistory{Revisions: httpapi.Each(list, revision), Next: next}}, nil
+	out := contract.DesiredHistory{Revisions: httpapi.Each(list, revision), Next: next}
+	if in.Before == 0 && len(list) > 0 {
+		out.Revisions[0].Current = true // the head's: each revision is made with it
+	}
+	return &struct{ Body contract.DesiredHistory }{out}, nil
 }
 
 func revision(r delivery.Revision) contract.DesiredState {
