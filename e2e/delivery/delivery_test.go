@@ -38,6 +38,17 @@ func onBoth(t *testing.T, scenarios map[string]func(*world), settings ...string)
 	}
 }
 
+// alone runs a scenario that stops its servers, on each database.
+func alone(t *testing.T, name string, scenario func(*world), settings ...string) {
+	t.Helper()
+	for database, postgres := range map[string]bool{"sqlite": false, "postgres": true} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			scenario(&world{harness.NewStand(t, postgres, settings...), t, name})
+		})
+	}
+}
+
 // What concerns single customers happens at once on one stand, each scenario with customers and apps of its own.
 func TestDelivery(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // before it, and every intent that was answered for is there. One whose answer was lost is made once, by its key.
 func TestKilledWhilePublishing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, map[string]func(*world){"killed": killedWhilePublishing})
+	alone(t, "killed", killedWhilePublishing)
 }
 
 const kills = 5

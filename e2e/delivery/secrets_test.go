@@ -12,7 +12,7 @@ import (
 // it: a secret parameter, the license key, the enrolment token, the link of a package.
 func TestNoSecretOfADeliveryIsWritten(t *testing.T) {
 	t.Parallel()
-	onBoth(t, map[string]func(*world){"secrets": noSecrets}, "BERTH_LOG_LEVEL=debug")
+	alone(t, "secrets", noSecrets, "BERTH_LOG_LEVEL=debug")
 }
 
 func noSecrets(w *world) {

@@ -34,7 +34,8 @@ func NewStand(tb testing.TB, postgres bool, settings ...string) *Stand {
 	return s
 }
 
-// In is the stand as another test uses it, at the same time as others or after them.
+// In is the stand as another test uses it, at the same time as others or after them. Such a test does not stop servers:
+// where they listen then nobody else would know.
 func (s *Stand) In(tb testing.TB) *Stand {
 	other := *s
 	other.tb, other.Servers = tb, nil
