@@ -123,6 +123,7 @@ type DesiredApp struct {
 	Release    string // Release.Digest
 	Manifests  Blob   // rendered, with images pinned to digests
 	Images     []string
+	Objects    []string // as Kind/name: no two apps of a deployment have one in common; not told to the agent
 	Requires   []string // apps of the same deployment, for the order of applying
 	Seals      []Seal
 	Parameters map[string]string // that it was rendered with, without secrets; not told to the agent

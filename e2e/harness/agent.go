@@ -89,9 +89,14 @@ func (a *Agent) Enroll(replica int, token, licenseKey string) error {
 // At is the agents' API of a replica, with the agent's proof.
 func (a *Agent) At(replica int) apiclient.Agent {
 	a.tb.Helper()
-	return apiclient.NewAgent(a.stand.Client(replica, apiclient.AgentProof{
+	return apiclient.NewAgent(a.stand.Client(replica, a.Proof()))
+}
+
+// Proof is what the agent proves its requests by.
+func (a *Agent) Proof() apiclient.AgentProof {
+	return apiclient.AgentProof{
 		Agent: a.Enrolled.AgentID, Install: a.Enrolled.InstallID, Instance: a.instance, Key: a.Key, Now: a.Now,
-	}))
+	}
 }
 
 // Poll asks a replica once, and takes what is newer and signed. It says whether there was anything new.

@@ -34,6 +34,9 @@ func NewStand(tb testing.TB, postgres bool, settings ...string) *Stand {
 	return s
 }
 
+// StandOn is a stand of servers that run already, on one database, without a registry.
+func StandOn(tb testing.TB, servers ...*Server) *Stand { return &Stand{tb: tb, Servers: servers} }
+
 // In is the stand as another test uses it, at the same time as others or after them. Such a test does not stop servers:
 // where they listen then nobody else would know.
 func (s *Stand) In(tb testing.TB) *Stand {
