@@ -85,7 +85,7 @@ e2e: build lab ## black-box tests against the built binaries, and against replic
 	@echo "the scenarios of devices, and their verdicts:"
 	$(GO) test -count=1 -timeout 15m -run '$(TEST)' -v ./e2e/connect | .ci/verdicts
 	@echo "the scenarios of deliveries, and their verdicts:"
-	$(GO) test -count=1 -timeout 15m -run '$(TEST)' -v ./e2e/delivery | .ci/verdicts
+	$(GO) test -count=1 -timeout 15m -parallel 8 -run '$(TEST)' -v ./e2e/delivery | .ci/verdicts
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (30s)

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -106,11 +105,6 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// ends gives a license a short grace.
-func ends(in time.Duration, grace string) func(*contract.NewLicense) {
-	return func(l *contract.NewLicense) { l.ExpiresAt, l.Grace = time.Now().Add(in), grace }
 }
 
 func selection(selected ...contract.SelectedService) contract.SelectedServices {
