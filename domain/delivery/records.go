@@ -177,6 +177,7 @@ type AgentRecord struct {
 	InstallID   string
 	PublicKey   []byte // Ed25519, 32 bytes
 	SealKey     string // age recipient
+	SealProof   []byte // its signature by PublicKey, which whoever seals checks (D3)
 	ClusterUID  string
 	ClusterInfo string // Kubernetes version
 	Platforms   []string
