@@ -65,7 +65,7 @@ func (w *work) leap(ctx context.Context, in LeapRequest, a signed, diff []delive
 	if err != nil {
 		return err
 	}
-	if head := s.Head.Record(); head.Revision != a.before.Revision || head.Proven != a.before.Proven || head.Digest != a.before.Digest {
+	if !s.Head.Is(a.before) {
 		return errMoved
 	}
 	step := Step{Situation: s, Changed: true, Next: a.next, Diff: diff, Reason: "leap: " + in.Note}

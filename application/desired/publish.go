@@ -138,7 +138,7 @@ func (d *Desired) attempt(ctx context.Context, p Proposal, a signed) (out Publis
 		if err != nil {
 			return err
 		}
-		if head := s.Head.Record(); head.Revision != a.before.Revision || head.Digest != a.before.Digest {
+		if !s.Head.Is(a.before) {
 			return nil
 		}
 		next, diff, err := p.decide(s)

@@ -249,3 +249,26 @@ func TestAChangeSupersedesIntentsInFlight(t *testing.T) {
 		return nil
 	})
 }
+
+// An agent that enrols while a change is being signed stays enrolled: what is removed after that is removed by a tombstone.
+func TestAnEnrolmentWhileAChangeIsSignedIsKept(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.publish(putting("one", "db", "2.0.0"))
+	token := w.packageToken()
+	p := putting("two", "blog", "1.0.0")
+	decide, enrolled := p.Decide, false
+	p.Decide = func(s desired.Situation) (delivery.Edit, error) {
+		if !enrolled {
+			enrolled = true
+			_, err := w.stranger(1).ask(token)
+			w.must(err)
+		}
+		return decide(s)
+	}
+	w.publish(p)
+	w.publish(removing("db"))
+	if apps := w.head().Apps; len(apps) != 2 || apps[1].App != "db" || !apps[1].Removed {
+		t.Fatalf("%+v", apps)
+	}
+}
