@@ -73,6 +73,9 @@ func (w *work) leap(ctx context.Context, in LeapRequest, a signed, diff []delive
 	if err := w.keep(ctx, p, step, a.list); err != nil {
 		return err
 	}
+	if err := w.supersede(ctx, step); err != nil {
+		return err
+	}
 	s.Deployment.Reviewed(w.now) // what may run was not looked at while it was frozen
 	if err := w.Deployments.Save(ctx, s.Deployment); err != nil {
 		return err

@@ -78,13 +78,7 @@ func (w *work) verdict(ctx context.Context, in ReportRequest, s Situation) error
 		}
 	}
 	for _, intent := range v.Intents {
-		if err := w.Intents.Save(ctx, intent); err != nil {
-			return err
-		}
-		record := intent.Record()
-		if err := w.note(ctx, "intent."+string(record.State), in.Caller.Install, map[string]string{
-			"intent": record.ID, "app": record.App, "detail": short(record.Detail),
-		}); err != nil {
+		if err := w.moved(ctx, intent); err != nil {
 			return err
 		}
 	}
