@@ -70,7 +70,7 @@ func (w *work) report(ctx context.Context, in ReportRequest) (refused, err error
 // verdict stores what follows from a report.
 func (w *work) verdict(ctx context.Context, in ReportRequest, s Situation) error {
 	v := in.Report.Judge(delivery.Standpoint{
-		Head: s.Head.Record(), Observations: s.Observations, InFlight: s.InFlight, Now: w.now,
+		Head: s.Head.Record(), Observations: s.Observations, InFlight: s.InFlight, Entitled: s.Entitlements, Now: w.now,
 	})
 	if len(v.Observations) > 0 {
 		if err := w.Observations.Put(ctx, v.Observations); err != nil {
