@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"berth/domain/entitlement"
 	"berth/domain/fault"
 	"berth/domain/ident"
 )
@@ -100,6 +101,7 @@ type Standpoint struct {
 	Head         DesiredRecord
 	Observations []Observation
 	InFlight     []*Intent
+	Entitled     []entitlement.Entitlement // of the license, withdrawn ones too
 	Now          time.Time
 }
 
@@ -111,11 +113,15 @@ type ReportVerdict struct {
 }
 
 // Judge says what follows from a report that was taken. The caller made sure that its revision is one of this history.
-// What is kept is what the agent says to run, never what was to run (G10). It changes the intents that it is given.
+// What is kept is what the agent says to run, never what was to run (G10), of apps that may ever have been delivered: what
+// an agent makes up can not fill a store. It changes the intents that it is given.
 func (r Report) Judge(at Standpoint) ReportVerdict {
 	var v ReportVerdict
 	for _, a := range r.Apps {
 		desired, wanted := at.app(a.App)
+		if !wanted && !at.knows(a.App) {
+			continue
+		}
 		o := at.observation(r, a)
 		if wanted {
 			before := o.Quarantined
@@ -140,6 +146,12 @@ func (at Standpoint) app(name string) (DesiredApp, bool) {
 		return DesiredApp{}, false
 	}
 	return at.Head.Apps[i], true
+}
+
+// knows tells whether an app that is not desired now may be in the cluster all the same.
+func (at Standpoint) knows(app string) bool {
+	return slices.ContainsFunc(at.Observations, func(o Observation) bool { return o.App == app }) ||
+		slices.ContainsFunc(at.Entitled, func(e entitlement.Entitlement) bool { return e.App == app })
 }
 
 func (at Standpoint) observation(r Report, a AppReport) Observation {
