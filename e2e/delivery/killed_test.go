@@ -72,9 +72,17 @@ func (p *publishing) round(round int) {
 	var all sync.WaitGroup
 	all.Go(func() { p.setsParameters(operator, round, count) })
 	all.Go(func() { p.submits(market, count) })
-	<-enough
+	over := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(over)
+	}()
+	select {
+	case <-enough:
+	case <-over: // both failed, and said why
+	}
 	victim.Kill()
-	all.Wait()
+	<-over
 	victim.Run()
 }
 
