@@ -131,13 +131,19 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 			}
 		}
 		v.Observations = append(v.Observations, o)
-		for _, intent := range at.InFlight {
-			if intent.Record().App == a.App && r.Observed >= intent.Record().Revision && a.moves(intent, desired, at.Now) {
-				v.Intents = append(v.Intents, intent)
-			}
-		}
+		v.Intents = append(v.Intents, at.moved(r, a, desired)...)
 	}
 	return v
+}
+
+// moved moves the intents for an app that a report is about.
+func (at Standpoint) moved(r Report, a AppReport, desired DesiredApp) (out []*Intent) {
+	for _, intent := range at.InFlight {
+		if intent.Record().App == a.App && r.Observed >= intent.Record().Revision && a.moves(intent, desired, at.Now) {
+			out = append(out, intent)
+		}
+	}
+	return out
 }
 
 func (at Standpoint) app(name string) (DesiredApp, bool) {

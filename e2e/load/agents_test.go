@@ -42,7 +42,7 @@ func AgentPolls(c *Conn, a *harness.Agent) Caller {
 	var request []byte
 	var signed time.Time
 	sign := func() error {
-		r, err := http.NewRequest(http.MethodGet, "https://api.berth.test"+path, nil) //nolint:noctx // it is only signed
+		r, err := http.NewRequest(http.MethodGet, "https://api.berth.test"+path, nil)
 		if err != nil {
 			return err
 		}

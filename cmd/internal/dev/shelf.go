@@ -36,7 +36,7 @@ func (s shelf) serve(ctx context.Context) error {
 	defer stop()
 	err := server.Serve(s.listener)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was stopped
+		return nil // it was stopped
 	}
 	return fmt.Errorf("the registry: %w", err)
 }

@@ -26,7 +26,7 @@ var HandlerSet = wire.NewSet( //nolint:gochecknoglobals // a wire set, which not
 	wire.Struct(new(operator.Deps), "*"), wire.Struct(new(device.Deps), "*"), wire.Struct(new(node.Deps), "*"),
 	wire.Struct(new(enroll.Deps), "*"), wire.Struct(new(market.Deps), "*"), provideMarketFailures,
 	wire.Struct(new(agent.Deps), "*"), provideAgentFailures,
-	wire.Struct(new(engines), "*"),
+	wire.Struct(new(engines), "*"), wire.Struct(new(audiences), "*"),
 	provideVersionText, provideAPILimits, provideDeviceLimits, provideNodeLimits, provideEnrollLimits, provideAPI, provideInternal, provideEnroll,
 	provideMetricsPage,
 	wire.Struct(new(Handlers), "*"),
@@ -37,6 +37,14 @@ type engines struct {
 	Log      *slog.Logger
 	Observer httpapi.Observer
 	IDs      ids.Source
+}
+
+// audiences are those of the API listener.
+type audiences struct {
+	Operator operator.Deps
+	Device   device.Deps
+	Market   market.Deps
+	Agent    agent.Deps
 }
 
 func (e engines) options(audience string) httpapi.EngineOptions {
@@ -81,14 +89,14 @@ func provideNodeLimits(c config.Config) *node.Limits {
 
 // provideAPI is ready while the database answers. A signer that is away stops new device tokens only, so that it is no
 // reason to take a replica out; nor is a certificate authority, whose keys it has.
-func provideAPI(e engines, l apiLimits, o operator.Deps, d device.Deps, m market.Deps, a agent.Deps, s store.Store) API {
+func provideAPI(e engines, l apiLimits, a audiences, s store.Store) API {
 	options := e.options("api")
 	options.Sources = l.SourceLimits
 	engine := httpapi.NewEngine(options)
-	operator.Mount(engine, o)
-	device.Mount(engine, d)
-	market.Mount(engine, m)
-	agent.Mount(engine, a)
+	operator.Mount(engine, a.Operator)
+	device.Mount(engine, a.Device)
+	market.Mount(engine, a.Market)
+	agent.Mount(engine, a.Agent)
 	httpapi.MountHealth(engine, map[string]func(context.Context) error{"database": s.Ping})
 	return API{engine}
 }

@@ -193,7 +193,13 @@ func OnSQLite(c config.Config, log *slog.Logger, v Version) (*Process, func(), e
 		Desired:  desiredDesired,
 		Failures: agentFailures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
+	berthdAudiences := audiences{
+		Operator: deps,
+		Device:   deviceDeps,
+		Market:   marketDeps,
+		Agent:    agentDeps,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, berthdAudiences, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
@@ -442,7 +448,13 @@ func OnPostgres(c config.Config, log *slog.Logger, v Version) (*Process, func(),
 		Desired:  desiredDesired,
 		Failures: agentFailures,
 	}
-	api := provideAPI(berthdEngines, berthdApiLimits, deps, deviceDeps, marketDeps, agentDeps, berthdLate)
+	berthdAudiences := audiences{
+		Operator: deps,
+		Device:   deviceDeps,
+		Market:   marketDeps,
+		Agent:    agentDeps,
+	}
+	api := provideAPI(berthdEngines, berthdApiLimits, berthdAudiences, berthdLate)
 	limits := provideNodeLimits(c)
 	nodeDeps := node.Deps{
 		Version: string2,
