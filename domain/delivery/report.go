@@ -125,19 +125,27 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 		o := at.observation(r, a)
 		if wanted {
 			before := o.Quarantined
-			o.Quarantined = a.quarantine(r.Observed, desired, o.Quarantined)
+			o.Quarantined = a.quarantine(r.Observed, desired, before)
 			if o.Quarantined != 0 && o.Quarantined != before {
 				v.Quarantined = append(v.Quarantined, a.App)
 			}
 		}
 		v.Observations = append(v.Observations, o)
-		for _, intent := range at.InFlight {
-			if intent.Record().App == a.App && r.Observed >= intent.Record().Revision && a.moves(intent, desired, at.Now) {
-				v.Intents = append(v.Intents, intent)
-			}
-		}
+		v.Intents = append(v.Intents, at.moved(r, a, desired)...)
 	}
 	return v
+}
+
+// moved are the intents that a report brought on.
+func (at Standpoint) moved(r Report, a AppReport, desired DesiredApp) []*Intent {
+	var out []*Intent
+	for _, intent := range at.InFlight {
+		about := intent.Record().App == a.App && r.Observed >= intent.Record().Revision
+		if about && a.moves(intent, desired, at.Now) {
+			out = append(out, intent)
+		}
+	}
+	return out
 }
 
 func (at Standpoint) app(name string) (DesiredApp, bool) {
