@@ -257,7 +257,9 @@ func TestSettingParametersOfWhatTheLicenseIsAboutNoMore(t *testing.T) {
 			if withdrawn {
 				row.WithdrawnAt = e.WithdrawnAt
 			}
-			w.do(func(ctx context.Context, r *store.Roles) error { return r.Entitlements.Put(ctx, []entitlement.Entitlement{row}) })
+			w.do(func(ctx context.Context, r *store.Roles) error {
+				return r.Entitlements.Put(ctx, []entitlement.Entitlement{row})
+			})
 		}
 		put(">=3.0.0-0", false)
 		w.selected(choice("db", "3.0.0-rc.1"))
