@@ -292,6 +292,27 @@ func TestPackages(t *testing.T) {
 	w.refused(err, fault.Invalid, "package_images_unsupported")
 }
 
+// What lets an agent enrol is in the package, and in no object of the store: who reads a copy of the database has no use
+// of it.
+func TestAStoreTellsNoEnrolmentToken(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.selected(choice("db", ""))
+	token := w.packageToken()
+	w.view(func(ctx context.Context, r *store.Roles) error {
+		packages, err := r.Packages.OfInstall(ctx, install, store.Page{Limit: 10})
+		w.must(err)
+		kept, err := r.Objects.Get(ctx, packages[0].Content.SHA256)
+		w.must(err)
+		if len(packages) != 1 || int64(len(kept)) != packages[0].Content.Size || strings.Contains(string(kept), token) {
+			t.Error("the package is kept as it is handed out")
+		}
+		_, err = delivery.OpenArchive("bp_"+strings.Repeat("a", 32), kept)
+		w.refused(err, fault.Internal, "package_unreadable")
+		return nil
+	})
+}
+
 // Keys that others may have are no anchors, and proofs by them are none.
 func TestCompromisedKeysAreNoAnchors(t *testing.T) {
 	t.Parallel()

@@ -116,7 +116,7 @@ func (d *Desired) outlines(ctx context.Context, s Situation, c change) ([]delive
 // against is what stands against a change, and otherwise the versions that are to be put, in the order of their needs.
 func (c change) against(s Situation, catalogue *delivery.Catalogue) ([]delivery.Choice, []*fault.Error) {
 	var errs []*fault.Error
-	wish := delivery.Wish{Installed: map[string]string{}, Allowed: s.allowed}
+	wish := delivery.Wish{Installed: map[string]string{}, Allowed: c.allowed(s)}
 	for _, w := range c.put {
 		wish.Want = append(wish.Want, delivery.Choice{App: w.App, Version: w.Version})
 		errs = append(errs, c.licensing(s, w.App)...)
@@ -134,11 +134,18 @@ func (c change) against(s Situation, catalogue *delivery.Catalogue) ([]delivery.
 	return order, append(errs, wrong...)
 }
 
-func (s Situation) allowed(app string) (string, bool) {
-	if e := s.Entitlement(app); e != nil {
-		return e.Versions, true
+// allowed is what the license lets be chosen. What runs and is only set anew stays in its version, whatever the license
+// has come to say of it.
+func (c change) allowed(s Situation) func(app string) (versions string, ok bool) {
+	return func(app string) (string, bool) {
+		if runs, there := s.Head.App(app); there && !runs.Removed && !c.licensed {
+			return "=" + runs.Version, true
+		}
+		if e := s.Entitlement(app); e != nil {
+			return e.Versions, true
+		}
+		return "", false
 	}
-	return "", false
 }
 
 func (c change) licensing(s Situation, app string) []*fault.Error {

@@ -23,8 +23,8 @@ type CreatePackageRequest struct {
 
 // Package is a package that was made. Its URL is shown only here: what is kept is a hash of what is secret in it.
 type Package struct {
-	delivery.PackageRecord
-	DownloadURL string
+	delivery.PackageRecord // with Content of what the link gives
+	DownloadURL            string
 }
 
 // CreatePackage makes a package of the present desired state: what a cluster needs for its first install, or, where an
@@ -59,28 +59,46 @@ func (d *Desired) createPackage(ctx context.Context, in CreatePackageRequest) (P
 	if err != nil {
 		return Package{}, err
 	}
-	archive, err := d.archive(ctx, c, now)
+	p, err := d.packed(ctx, c, now)
 	if err != nil {
 		return Package{}, err
 	}
-	record, err := delivery.NewPackage(delivery.PackagePlan{
-		ID: d.IDs.New("pkg"), InstallID: in.Install, Revision: c.head.Revision, Content: delivery.BlobOf(archive),
+	p.record, err = delivery.NewPackage(delivery.PackagePlan{
+		ID: d.IDs.New("pkg"), InstallID: in.Install, Revision: c.head.Revision, Content: delivery.BlobOf(p.sealed),
 		ApplyIn: applyIn, FetchIn: fetchIn,
 	}, now)
 	if err != nil {
 		return Package{}, err
 	}
-	link, err := identity.FormatSecret(identity.PackageLink, d.IDs.Secret(identity.DeliverySecretBytes))
-	if err != nil {
-		return Package{}, err
-	}
 	err = d.commit(ctx, in.Actor, func(ctx context.Context, w *work) error {
-		return d.keepPackage(ctx, w, c, record, archive, link)
+		return d.keepPackage(ctx, w, c, p)
 	})
 	if err != nil {
 		return Package{}, err
 	}
-	return Package{record, d.Settings.PublicURL + "/packages/v1/" + link}, nil
+	p.record.Content = p.archive
+	return Package{p.record, d.Settings.PublicURL + "/packages/v1/" + p.link}, nil
+}
+
+// packed is a package that was put together, as it is kept.
+type packed struct {
+	record  delivery.PackageRecord
+	archive delivery.Blob // as it is handed out
+	sealed  []byte        // by the link
+	link    string
+}
+
+func (d *Desired) packed(ctx context.Context, c contents, now time.Time) (packed, error) {
+	archive, err := d.archive(ctx, c, now)
+	if err != nil {
+		return packed{}, err
+	}
+	link, err := identity.FormatSecret(identity.PackageLink, d.IDs.Secret(identity.DeliverySecretBytes))
+	if err != nil {
+		return packed{}, err
+	}
+	sealed, err := delivery.SealArchive(link, archive)
+	return packed{archive: delivery.BlobOf(archive), sealed: sealed, link: link}, err
 }
 
 func orElse(asked *time.Duration, usual time.Duration) time.Duration {
@@ -162,7 +180,8 @@ func payloadOf(ctx context.Context, r *store.Roles, head delivery.DesiredRecord)
 }
 
 // keepPackage stores a package, its link and its enrolment token, unless the desired state is another one by now.
-func (d *Desired) keepPackage(ctx context.Context, w *work, c contents, p delivery.PackageRecord, archive []byte, link string) error {
+func (d *Desired) keepPackage(ctx context.Context, w *work, c contents, made packed) error {
+	p := made.record
 	head, err := w.DesiredStates.Get(ctx, p.InstallID)
 	if err != nil {
 		return err
@@ -170,13 +189,13 @@ func (d *Desired) keepPackage(ctx context.Context, w *work, c contents, p delive
 	if now := head.Record(); now.Revision != c.head.Revision || now.Digest != c.head.Digest || now.Frozen {
 		return errMoved
 	}
-	if err := w.Objects.Put(ctx, archive); err != nil {
+	if err := w.Objects.Put(ctx, made.sealed); err != nil {
 		return err
 	}
 	if err := w.Packages.Create(ctx, p); err != nil {
 		return err
 	}
-	if err := w.oneTime(ctx, identity.PackageLink, link, p.ID, p.ID, p.ExpiresAt); err != nil {
+	if err := w.oneTime(ctx, identity.PackageLink, made.link, p.ID, p.ID, p.ExpiresAt); err != nil {
 		return err
 	}
 	if c.token != "" {
@@ -185,7 +204,7 @@ func (d *Desired) keepPackage(ctx context.Context, w *work, c contents, p delive
 		}
 	}
 	return w.note(ctx, "package.created", p.InstallID, map[string]string{
-		"package": p.ID, "revision": number(p.Revision), "sha256": p.Content.SHA256, "expires_at": p.ExpiresAt.Format(time.RFC3339),
+		"package": p.ID, "revision": number(p.Revision), "sha256": made.archive.SHA256, "expires_at": p.ExpiresAt.Format(time.RFC3339),
 		"apply_before": p.ApplyBefore.Format(time.RFC3339),
 	})
 }

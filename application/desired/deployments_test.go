@@ -243,6 +243,37 @@ func TestSettingParameters(t *testing.T) {
 	w.refused(err, fault.NotFound, "app_not_deployed")
 }
 
+// What runs can be set anew in its version also where the license has come to be about other versions, or about the app no
+// more: a password has to be changed all the same.
+func TestSettingParametersOfWhatTheLicenseIsAboutNoMore(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.release("db", "3.0.0-rc.1")
+	for _, e := range []entitlement.Entitlement{
+		{Versions: ">=4"}, {Versions: "^1", WithdrawnAt: noon},
+	} {
+		put := func(versions string, withdrawn bool) {
+			row := entitlement.Entitlement{License: license, App: "db", GrantedAt: noon, Versions: versions}
+			if withdrawn {
+				row.WithdrawnAt = e.WithdrawnAt
+			}
+			w.do(func(ctx context.Context, r *store.Roles) error {
+				return r.Entitlements.Put(ctx, []entitlement.Entitlement{row})
+			})
+		}
+		put(">=3.0.0-0", false)
+		w.selected(choice("db", "3.0.0-rc.1"))
+		put(e.Versions, true)
+		v, err := w.SetParameters(w.ctx, desired.SetParametersRequest{
+			Actor: alice, Install: install, App: "db", Parameters: map[string]string{"password": "n3w", "replicas": "2"},
+		})
+		w.must(err)
+		if running(v.Head) != "db 3.0.0-rc.1" || v.Head.Usage.Replicas != 2 {
+			t.Fatalf("%+v", v.Head)
+		}
+	}
+}
+
 func TestTheSchemaGate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // FetchPackage gives a package out to whoever has its link, once (K1). Faults: NotFound package_not_found; Gone
-// package_fetched, package_expired. Another request for the same link changes nothing.
+// package_fetched, package_expired. Another request for the same link changes nothing. Content is that of what is given.
 func (d *Desired) FetchPackage(ctx context.Context, link, source string) (delivery.PackageRecord, []byte, error) {
 	key, err := secretKey(identity.PackageLink, link)
 	if err != nil {
@@ -22,9 +22,14 @@ func (d *Desired) FetchPackage(ctx context.Context, link, source string) (delive
 		if out, err = w.fetch(ctx, key); err != nil {
 			return err
 		}
-		if content, err = w.Objects.Get(ctx, out.Content.SHA256); err != nil {
+		sealed, err := w.Objects.Get(ctx, out.Content.SHA256)
+		if err != nil {
 			return err
 		}
+		if content, err = delivery.OpenArchive(link, sealed); err != nil {
+			return err
+		}
+		out.Content = delivery.BlobOf(content)
 		return w.note(ctx, "package.fetched", out.InstallID, map[string]string{"package": out.ID, "source": short(source)})
 	})
 	return out, content, err

@@ -51,7 +51,7 @@ func (d *Desired) setParameters(ctx context.Context, in SetParametersRequest) (D
 				At: step.Now, Actor: in.Actor, Action: "deployment.parameters_set", Subject: subject(in.Install),
 				Detail: map[string]string{
 					"app": in.App, "before": parametersText(app.Parameters), "after": parametersText(ready.put[0].Parameters),
-					"secrets": secretsText(ready.secrets),
+					"secrets": SecretNames(ready.secrets),
 				},
 			})
 		},
@@ -81,8 +81,8 @@ func parametersText(parameters map[string]string) string {
 	return short(strings.Join(out, " "))
 }
 
-// secretsText names the secrets that were set, and nothing of them.
-func secretsText(values []delivery.SecretValue) string {
+// SecretNames names secrets that were set, as the audit log does it, and tells nothing of them.
+func SecretNames(values []delivery.SecretValue) string {
 	var out []string
 	for _, v := range values {
 		out = append(out, v.Parameter)

@@ -45,6 +45,8 @@ func TestCustomers(t *testing.T) {
 func TestCreateLicense(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	_, err := w.Pepper(w.ctx) // is made once, and written down
+	w.must(err)
 	before := w.dump()
 	out, other := w.license(), w.license()
 	if out.License.KeyHash != ([32]byte{}) || out.License.Grace != entitlement.DefaultGrace || out.Clear == other.Clear {
@@ -77,6 +79,8 @@ func TestCreateLicense(t *testing.T) {
 func TestCreateLicenseRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	_, err := w.Pepper(w.ctx) // is made once, and written down
+	w.must(err)
 	before := w.dump()
 	for slug, change := range map[string]func(*licensing.CreateLicenseRequest){
 		"customer_not_found": func(in *licensing.CreateLicenseRequest) { in.Customer = "nobody" },

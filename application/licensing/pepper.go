@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"berth/domain/audit"
 	"berth/domain/entitlement"
 	"berth/domain/fault"
 	"berth/ports/store"
@@ -66,8 +67,12 @@ func (l *Licensing) makePepper(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = l.Store.Atomically(ctx, func(ctx context.Context, r *store.Roles) error {
-		return r.WrappedSecrets.Create(ctx, pepperName, wrapped)
+	itself := audit.Actor{Kind: audit.ActorSystem, ID: "berth", Source: "licensing"}
+	err = l.commit(ctx, itself, func(ctx context.Context, w *work) error {
+		if err := w.WrappedSecrets.Create(ctx, pepperName, wrapped); err != nil {
+			return err
+		}
+		return w.note(ctx, "wrapped_secret.created", "wrapped-secret/"+pepperName, nil)
 	})
 	if fault.SlugOf(err) == "wrapped_secret_exists" {
 		return l.wrappedPepper(ctx)

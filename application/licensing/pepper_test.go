@@ -42,7 +42,11 @@ func TestPepperIsMadeOnce(t *testing.T) {
 		if bytes.Contains(wrapped, found[0]) {
 			t.Error("the pepper is kept in the clear")
 		}
-		return err
+		log, auditErr := r.Audit.About(ctx, "wrapped-secret/license-pepper", 0, 10)
+		if len(log) != 1 || log[0].Action != "wrapped_secret.created" || len(log[0].Detail) > 0 {
+			t.Errorf("noted %+v", log)
+		}
+		return errors.Join(err, auditErr)
 	})
 	own, err := w.Pepper(w.ctx)
 	w.must(err)

@@ -60,6 +60,9 @@ func TestSecretOfAnIntentIsTakenIntoCustody(t *testing.T) {
 		w.must(err)
 		log, err := r.Audit.About(ctx, "deployment/"+install, 0, 100)
 		w.must(err)
+		if noted := w.log("intent.accepted")[0].Detail; noted["secrets"] != "password" {
+			t.Errorf("noted %v", noted)
+		}
 		for _, text := range []string{fmt.Sprint(rev), fmt.Sprint(log), fmt.Sprint(w.head(install))} {
 			if bytes.Contains([]byte(text), []byte("horse")) {
 				t.Errorf("it is told in %s", text)

@@ -114,7 +114,7 @@ func (s submission) attempt(ctx context.Context) (delivery.IntentRecord, error) 
 			return edit, err
 		},
 		Within: func(ctx context.Context, r *store.Roles, step desired.Step) (err error) {
-			out, err = s.accept(ctx, r, step, judged)
+			out, err = s.accept(ctx, r, step, judged, p.secrets)
 			return err
 		},
 	})

@@ -291,7 +291,7 @@ type PackageRecord struct {
 	ID          string // pkg_…
 	InstallID   string
 	Revision    int64 // of the desired state within
-	Content     Blob
+	Content     Blob  // as it is kept: sealed by the link (SealArchive)
 	CreatedAt   time.Time
 	ApplyBefore time.Time // the enrolment token within ends then
 	ExpiresAt   time.Time // the link ends then

@@ -125,7 +125,7 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 		o := at.observation(r, a)
 		if wanted {
 			before := o.Quarantined
-			o.Quarantined = a.quarantine(r.Observed, desired, o.Quarantined)
+			o.Quarantined = a.quarantine(r.Observed, desired, before)
 			if o.Quarantined != 0 && o.Quarantined != before {
 				v.Quarantined = append(v.Quarantined, a.App)
 			}
@@ -136,10 +136,12 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 	return v
 }
 
-// moved moves the intents for an app that a report is about.
-func (at Standpoint) moved(r Report, a AppReport, desired DesiredApp) (out []*Intent) {
+// moved are the intents that a report brought on.
+func (at Standpoint) moved(r Report, a AppReport, desired DesiredApp) []*Intent {
+	var out []*Intent
 	for _, intent := range at.InFlight {
-		if intent.Record().App == a.App && r.Observed >= intent.Record().Revision && a.moves(intent, desired, at.Now) {
+		about := intent.Record().App == a.App && r.Observed >= intent.Record().Revision
+		if about && a.moves(intent, desired, at.Now) {
 			out = append(out, intent)
 		}
 	}
