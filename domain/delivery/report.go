@@ -111,10 +111,11 @@ type ReportVerdict struct {
 }
 
 // Judge says what follows from a report that was taken. The caller made sure that its revision is one of this history.
-// What is kept is what the agent says to run, never what was to run (G10). It changes the intents that it is given.
+// What is kept is what the agent says to run, never what was to run (G10); of apps that nobody here knows only so many
+// that there are MaxDeploymentApps. It changes the intents that it is given.
 func (r Report) Judge(at Standpoint) ReportVerdict {
 	var v ReportVerdict
-	for _, a := range r.Apps {
+	for _, a := range at.known(r.Apps) {
 		desired, wanted := at.app(a.App)
 		o := at.observation(r, a)
 		if wanted {
@@ -132,6 +133,22 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 		}
 	}
 	return v
+}
+
+// known leaves out what would be too much of apps that are neither in the head nor were heard of: all that was ever
+// reported is read with every change, and an agent may make up names.
+func (at Standpoint) known(reported []AppReport) []AppReport {
+	heard := map[string]bool{}
+	for _, o := range at.Observations {
+		heard[o.App] = true
+	}
+	return slices.DeleteFunc(slices.Clone(reported), func(a AppReport) bool {
+		if _, wanted := at.app(a.App); !wanted && !heard[a.App] && len(heard) >= MaxDeploymentApps {
+			return true
+		}
+		heard[a.App] = true
+		return false
+	})
 }
 
 func (at Standpoint) app(name string) (DesiredApp, bool) {
