@@ -24,9 +24,13 @@ func (d *Desired) Review(ctx context.Context, install string) error {
 	return err
 }
 
-// putOff takes a deployment off the list of those to be looked at.
+// putOff takes a deployment off the list of those to be looked at, unless it was leapt meanwhile: it is due then.
 func (d *Desired) putOff(ctx context.Context, install string) error {
 	return d.Store.Atomically(ctx, func(ctx context.Context, r *store.Roles) error {
+		head, err := r.DesiredStates.Get(ctx, install)
+		if err != nil || head.Usable() == nil {
+			return err
+		}
 		return store.UpdateIn[*delivery.Deployment](ctx, r.Deployments, install, func(v *delivery.Deployment) error {
 			v.Reviewed(time.Time{})
 			return nil
