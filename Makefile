@@ -77,13 +77,15 @@ lab: ## bring up what tests need: a Docker engine, a Postgres image (BERTH_POSTG
 
 .PHONY: e2e
 e2e: build lab ## black-box tests against the built binaries, and against replicas in containers
-	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' $$($(GO) list ./e2e/... | grep -vE '/(replicas|nodes|connect)$$')
+	$(GO) test $(RACE) -count=1 -timeout 15m -run '$(TEST)' $$($(GO) list ./e2e/... | grep -vE '/(replicas|nodes|connect|delivery)$$')
 	@echo "the scenarios with replicas in containers, and their verdicts:"
 	$(GO) test -count=1 -timeout 15m -parallel 4 -run '$(TEST)' -v ./e2e/replicas | .ci/verdicts
 	@echo "the scenarios of nodes, and their verdicts:"
 	$(GO) test -count=1 -timeout 15m -run '$(TEST)' -v ./e2e/nodes | .ci/verdicts
 	@echo "the scenarios of devices, and their verdicts:"
 	$(GO) test -count=1 -timeout 15m -run '$(TEST)' -v ./e2e/connect | .ci/verdicts
+	@echo "the scenarios of deliveries, and their verdicts:"
+	$(GO) test -count=1 -timeout 15m -parallel 8 -run '$(TEST)' -v ./e2e/delivery | .ci/verdicts
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (30s)

@@ -41,6 +41,11 @@ func (m Market) Apps(ctx context.Context) (contract.MarketApps, error) {
 	return get[contract.MarketApps](ctx, m.c, market+"/apps", nil)
 }
 
+// Agent shows the agent in the customer's cluster, and the key that secrets are sealed to.
+func (m Market) Agent(ctx context.Context) (contract.MarketAgent, error) {
+	return get[contract.MarketAgent](ctx, m.c, market+"/agent", nil)
+}
+
 // License shows the license and what is used of it.
 func (m Market) License(ctx context.Context) (contract.MarketLicense, error) {
 	return get[contract.MarketLicense](ctx, m.c, market+"/license", nil)

@@ -141,6 +141,7 @@ type AgentState struct {
 	InstallID        string          `json:"install_id"`
 	PublicKey        string          `json:"public_key" doc:"Ed25519, base64url"`
 	SealKey          string          `json:"seal_key" doc:"The age recipient that secrets are sealed to"`
+	SealKeySignature string          `json:"seal_key_signature" doc:"By the public key, over \"berth/agent-seal-key/v1\", NUL and the seal key; base64url. Check it, by a public key that you have pinned, before you seal"`
 	Cluster          AgentCluster    `json:"cluster"`
 	Version          string          `json:"version,omitempty" doc:"Of the agent"`
 	EnrolledAt       time.Time       `json:"enrolled_at"`

@@ -74,6 +74,15 @@ type Installation struct {
 	InstalledAt *time.Time `json:"installed_at,omitempty"`
 }
 
+// MarketAgent is the agent in a customer's cluster, as far as whoever seals a secret to it needs to know.
+type MarketAgent struct {
+	AgentID          string `json:"agent_id"`
+	InstallID        string `json:"install_id"`
+	PublicKey        string `json:"public_key" doc:"Ed25519, base64url; pin it"`
+	SealKey          string `json:"seal_key" doc:"The age recipient that secrets are sealed to"`
+	SealKeySignature string `json:"seal_key_signature" doc:"By the public key, over \"berth/agent-seal-key/v1\", NUL and the seal key; base64url. Check it before you seal"`
+}
+
 // MarketLicense is a customer's license, as its platform sees it.
 type MarketLicense struct {
 	ID          string      `json:"id"`

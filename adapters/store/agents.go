@@ -25,6 +25,7 @@ type agentRow struct {
 	SeenAt      instant `bun:"seen_at"`
 	EnrolledAt  instant `bun:"enrolled_at"`
 	SealKey     string  `bun:"seal_key"`
+	SealProof   []byte  `bun:"seal_proof"`
 	ClusterUID  string  `bun:"cluster_uid"`
 	ClusterInfo string  `bun:"cluster_info"`
 	Version     string  `bun:"version"`
@@ -42,7 +43,7 @@ func agentRowOf(v *delivery.Agent) (agentRow, error) {
 	return agentRow{
 		ID: r.ID, InstallID: r.InstallID, PublicKey: held(r.PublicKey), Instance: r.Instance, Before: r.Before,
 		Interleaved: r.Interleaved, Sequence: r.Sequence, Observed: r.Observed, Gaps: r.Gaps, SeenAt: instant(r.SeenAt),
-		EnrolledAt: instant(r.EnrolledAt), SealKey: r.SealKey, ClusterUID: r.ClusterUID, ClusterInfo: r.ClusterInfo,
+		EnrolledAt: instant(r.EnrolledAt), SealKey: r.SealKey, SealProof: held(r.SealProof), ClusterUID: r.ClusterUID, ClusterInfo: r.ClusterInfo,
 		Version: r.Version, Platforms: writeList(&d, r.Platforms), Drift: writeList(&d, r.Drift),
 	}, d.err
 }
@@ -50,7 +51,7 @@ func agentRowOf(v *delivery.Agent) (agentRow, error) {
 func (r agentRow) value() (*delivery.Agent, error) {
 	var d document
 	return delivery.RestoreAgent(delivery.AgentRecord{
-		ID: r.ID, InstallID: r.InstallID, PublicKey: r.PublicKey, SealKey: r.SealKey, ClusterUID: r.ClusterUID,
+		ID: r.ID, InstallID: r.InstallID, PublicKey: r.PublicKey, SealKey: r.SealKey, SealProof: r.SealProof, ClusterUID: r.ClusterUID,
 		ClusterInfo: r.ClusterInfo, Platforms: readList[string](&d, r.Platforms), Version: r.Version,
 		EnrolledAt: time.Time(r.EnrolledAt), Sequence: r.Sequence, Observed: r.Observed, Gaps: r.Gaps, Instance: r.Instance,
 		Before: r.Before, Interleaved: r.Interleaved, SeenAt: time.Time(r.SeenAt), Drift: readList[string](&d, r.Drift),

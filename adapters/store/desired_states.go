@@ -143,7 +143,7 @@ func (v revisions) Before(ctx context.Context, install string, revision int64, l
 		if revision != 0 {
 			q = q.Where("revision < ?", revision)
 		}
-		return q.Where("install_id = ?", install).OrderExpr("revision DESC").Limit(int64(max(limit, 1)))
+		return q.ExcludeColumn("apps", "token").Where("install_id = ?", install).OrderExpr("revision DESC").Limit(int64(max(limit, 1)))
 	})
 	if err != nil {
 		return nil, err

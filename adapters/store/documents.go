@@ -65,6 +65,7 @@ type desiredAppForm struct {
 	Release    string            `json:"release"`
 	Manifests  blobForm          `json:"manifests"`
 	Images     []string          `json:"images,omitempty"`
+	Objects    []string          `json:"objects,omitempty"`
 	Requires   []string          `json:"requires,omitempty"`
 	Seals      []sealForm        `json:"seals,omitempty"`
 	Parameters map[string]string `json:"parameters,omitempty"`
@@ -91,7 +92,7 @@ func (f sealForm) value() delivery.Seal   { return delivery.Seal(f) }
 func desiredAppFormOf(v delivery.DesiredApp) desiredAppForm {
 	return desiredAppForm{
 		App: v.App, Version: v.Version, Release: v.Release, Manifests: blobForm(v.Manifests), Images: v.Images,
-		Requires: v.Requires, Seals: each(v.Seals, sealFormOf), Parameters: v.Parameters, Usage: usageForm(v.Usage),
+		Objects: v.Objects, Requires: v.Requires, Seals: each(v.Seals, sealFormOf), Parameters: v.Parameters, Usage: usageForm(v.Usage),
 		Since: v.Since, Retry: v.Retry, Suspended: v.Suspended, RunUntil: instant(v.RunUntil), Removed: v.Removed,
 	}
 }
@@ -99,7 +100,7 @@ func desiredAppFormOf(v delivery.DesiredApp) desiredAppForm {
 func (f desiredAppForm) value() delivery.DesiredApp {
 	return delivery.DesiredApp{
 		App: f.App, Version: f.Version, Release: f.Release, Manifests: delivery.Blob(f.Manifests), Images: f.Images,
-		Requires: f.Requires, Seals: each(f.Seals, sealForm.value), Parameters: f.Parameters,
+		Objects: f.Objects, Requires: f.Requires, Seals: each(f.Seals, sealForm.value), Parameters: f.Parameters,
 		Usage: entitlement.Usage(f.Usage), Since: f.Since, Retry: f.Retry, Suspended: f.Suspended,
 		RunUntil: time.Time(f.RunUntil), Removed: f.Removed,
 	}

@@ -17,14 +17,14 @@ import (
 func TestFormOfDesiredApps(t *testing.T) {
 	t.Parallel()
 	apps := []delivery.DesiredApp{{
-		App: "shop", Version: "1.2.3", Release: "aa", Manifests: delivery.Blob{SHA256: "bb", Size: 9}, Images: []string{"r/x@sha256:cc"},
+		App: "shop", Version: "1.2.3", Release: "aa", Manifests: delivery.Blob{SHA256: "bb", Size: 9}, Images: []string{"r/x@sha256:cc"}, Objects: []string{"Service/shop"},
 		Requires: []string{"db"}, Seals: []delivery.Seal{{Parameter: "p", Secret: "s", Key: "k", SHA256: "dd"}},
 		Parameters: map[string]string{"z": "1", "a": "<2>"},
 		Usage:      entitlement.Usage{Apps: 1, Replicas: 2, MilliCPU: 3, MemoryBytes: 1<<53 - 1}, Since: 4, Retry: 5,
 		Suspended: true, RunUntil: time.UnixMicro(1234567).UTC(), Removed: true,
 	}, {App: "bare"}}
 	const want = `[{"app":"shop","version":"1.2.3","release":"aa","manifests":{"sha256":"bb","size":9},"images":["r/x@sha256:cc"],` +
-		`"requires":["db"],"seals":[{"parameter":"p","secret":"s","key":"k","sha256":"dd"}],"parameters":{"a":"\u003c2\u003e","z":"1"},` +
+		`"objects":["Service/shop"],"requires":["db"],"seals":[{"parameter":"p","secret":"s","key":"k","sha256":"dd"}],"parameters":{"a":"\u003c2\u003e","z":"1"},` +
 		`"usage":{"apps":1,"replicas":2,"milli_cpu":3,"memory_bytes":9007199254740991},"since":4,"retry":5,"suspended":true,` +
 		`"run_until":1234567,"removed":true},{"app":"bare","version":"","release":"","manifests":{"sha256":"","size":0},` +
 		`"usage":{"apps":0,"replicas":0,"milli_cpu":0,"memory_bytes":0},"since":0}]`

@@ -40,8 +40,9 @@ func (d *Desired) Rendered(ctx context.Context, install string, app delivery.Des
 	return delivery.Decode(content)
 }
 
-// History lists the revisions of a deployment below the given one, newest first; from the newest where it is 0. Next is
-// the revision that asks for what follows; 0 at the end. Fault: NotFound deployment_not_found.
+// History lists the revisions of a deployment below the given one, newest first; from the newest where it is 0. They come
+// without what DesiredState is for: Apps and Token. Next is the revision that asks for what follows; 0 at the end. Fault:
+// NotFound deployment_not_found.
 func (d *Desired) History(ctx context.Context, install string, before int64, limit int) (list []delivery.Revision, next int64, err error) {
 	size := store.ListSize(limit)
 	err = d.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {

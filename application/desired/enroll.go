@@ -43,7 +43,7 @@ type Enrolled struct {
 }
 
 // Enroll makes the agent of a deployment: the token works for one key, and again for the same one, so that a lost answer
-// locks nobody out. In the same step every secret that waited is sealed to the agent's key, and the wrapped copy is no
+// locks nobody out, as long as an operator does not have the agent forgotten. In the same step every secret that waited is sealed to the agent's key, and the wrapped copy is no
 // more (D3). Faults: Invalid enrolment_token_malformed and those of delivery.NewAgent; Unauthenticated
 // enrolment_token_unknown, enrolment_token_used, enrolment_token_expired, credentials_unknown; Conflict
 // already_enrolled, license_inactive, desired_state_frozen; those of Publish.
@@ -132,8 +132,12 @@ func (e enrolling) admit(ctx context.Context, r *store.Roles, now time.Time) (ad
 	if s.License.Record().Status == entitlement.LicenseRevoked {
 		return a, fault.New(fault.Conflict, entitlement.LicenseInactive, "the license is revoked").Curable("ask for another license")
 	}
+	used := !secret.Record().UsedAt.IsZero()
 	if err := secret.SpendBy(now, by); err != nil {
 		return a, err
+	}
+	if used && s.Agent == nil { // it is for an answer that was lost, not for an agent that an operator had forgotten
+		return a, identity.EnrolmentToken.Used()
 	}
 	a = admission{install: secret.Record().Subject, secret: secret, head: s.Head.Record(), secrets: s.Secrets}
 	if s.Agent != nil {

@@ -65,12 +65,15 @@ func (w *work) leap(ctx context.Context, in LeapRequest, a signed, diff []delive
 	if err != nil {
 		return err
 	}
-	if head := s.Head.Record(); head.Revision != a.before.Revision || head.Proven != a.before.Proven || head.Digest != a.before.Digest {
+	if !s.Head.Is(a.before) {
 		return errMoved
 	}
 	step := Step{Situation: s, Changed: true, Next: a.next, Diff: diff, Reason: "leap: " + in.Note}
 	p := Proposal{Install: in.Install, Actor: in.Actor}
 	if err := w.keep(ctx, p, step, a.list); err != nil {
+		return err
+	}
+	if err := w.supersede(ctx, step); err != nil {
 		return err
 	}
 	s.Deployment.Reviewed(w.now) // what may run was not looked at while it was frozen

@@ -34,7 +34,7 @@ type Prepared struct {
 
 // Prepare makes of a choice what is to run: the release with its parameters settled, rendered, judged by what this
 // deployment allows, each image looked up and pinned. It changes nothing. All that stands against it is told together:
-// NotFound version_unknown; Invalid parameter_…, manifest_…, ingress_host_refused, registry_unknown, image_missing,
+// NotFound version_unknown; Invalid parameter_…, parameter_reaches_identity, manifest_…, ingress_host_refused, registry_unknown, image_missing,
 // platform_unsupported; Unavailable image_check_unavailable, render_unavailable. App.Usage is there as far as it could be
 // known.
 func (d *Desired) Prepare(ctx context.Context, in PrepareRequest) (Prepared, []*fault.Error) {
@@ -49,12 +49,13 @@ func (d *Desired) Prepare(ctx context.Context, in PrepareRequest) (Prepared, []*
 		return Prepared{}, errs
 	}
 	errs = append(errs, known.judge(in, docs)...)
+	errs = append(errs, d.reached(ctx, in, known, settled, docs)...)
 	pins, missing := d.images(ctx, known.registries, delivery.Images(docs), in.Platforms)
 	if errs = append(errs, missing...); len(errs) > 0 {
 		use, _ := delivery.Use(docs) // so that a quota is judged, too
 		return Prepared{App: delivery.DesiredApp{Usage: use}}, errs
 	}
-	return known.assemble(in, chosen, delivery.Pin(docs, pins))
+	return known.assemble(in, chosen, delivery.Place(delivery.Pin(docs, pins), in.Deployment.Namespace))
 }
 
 // material is what is stored of a release and what belongs to it.
@@ -149,6 +150,33 @@ func (d *Desired) rendered(ctx context.Context, in PrepareRequest, m material, s
 	return docs, faultsOf(err)
 }
 
+// reached holds what a customer sets to what customers may change (E4): rendered without it, the release is the same
+// objects, images and accounts. A template can look at a value in ways that no trial at its release had tried.
+func (d *Desired) reached(ctx context.Context, in PrepareRequest, m material, settled map[string]string, docs []delivery.Document) []*fault.Error {
+	if in.By != delivery.ByCustomer {
+		return nil
+	}
+	without := maps.Clone(settled)
+	for _, p := range m.release.Parameters {
+		if _, given := in.Choice.Parameters[p.Name]; given && !p.Secret {
+			without[p.Name] = p.Sample()
+			if m.takes(p.Name, in.Keep) {
+				without[p.Name] = in.Keep[p.Name]
+			}
+		}
+	}
+	if maps.Equal(without, settled) {
+		return nil
+	}
+	other, wrong := d.rendered(ctx, in, m, without)
+	if len(wrong) == 0 && delivery.SameIdentity(docs, other) {
+		return nil
+	}
+	return []*fault.Error{fault.New(fault.Invalid, "parameter_reaches_identity",
+		"what was set changes which objects there are, or their images, containers or accounts").At("parameters").
+		Curable("leave parameters out one by one, and tell the vendor of the one that it was")}
+}
+
 func (m material) judge(in PrepareRequest, docs []delivery.Document) []*fault.Error {
 	return delivery.Check(delivery.Policy{
 		Namespace: in.Deployment.Namespace, IngressHosts: in.Deployment.IngressHosts, ConfigMaps: in.Deployment.ConfigMaps,
@@ -167,7 +195,7 @@ func (m material) assemble(in PrepareRequest, chosen map[string]string, docs []d
 	}
 	app := delivery.DesiredApp{
 		App: in.Choice.App, Version: m.release.Version, Release: m.release.Digest, Manifests: delivery.BlobOf(content),
-		Images: delivery.Images(docs), Usage: use, Parameters: chosen,
+		Images: delivery.Images(docs), Objects: delivery.Objects(docs), Usage: use, Parameters: chosen,
 	}
 	for _, q := range m.release.Requires {
 		app.Requires = append(app.Requires, q.App)

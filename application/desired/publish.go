@@ -138,7 +138,7 @@ func (d *Desired) attempt(ctx context.Context, p Proposal, a signed) (out Publis
 		if err != nil {
 			return err
 		}
-		if head := s.Head.Record(); head.Revision != a.before.Revision || head.Digest != a.before.Digest {
+		if !s.Head.Is(a.before) {
 			return nil
 		}
 		next, diff, err := p.decide(s)
@@ -259,16 +259,26 @@ func named(head delivery.DesiredRecord, list []byte) []string {
 // supersede ends intents whose app was changed by something else before they came to their end.
 func (w *work) supersede(ctx context.Context, step Step) error {
 	for _, intent := range step.InFlight {
-		if !step.replaced(intent.Record().App) {
+		if !step.replaced(intent.Record().App) ||
+			!intent.Supersede(w.now, "replaced by revision "+number(step.Next.Record().Revision)+": "+step.Reason) {
 			continue
 		}
-		if intent.Supersede(w.now, "replaced by revision "+number(step.Next.Record().Revision)+": "+step.Reason) {
-			if err := w.Intents.Save(ctx, intent); err != nil {
-				return err
-			}
+		if err := w.moved(ctx, intent); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// moved stores an intent that is in another state than before, and writes it down.
+func (w *work) moved(ctx context.Context, intent *delivery.Intent) error {
+	if err := w.Intents.Save(ctx, intent); err != nil {
+		return err
+	}
+	r := intent.Record()
+	return w.note(ctx, "intent."+string(r.State), r.InstallID, map[string]string{
+		"intent": r.ID, "app": r.App, "detail": short(r.Detail),
+	})
 }
 
 // replaced tells whether an app is another one after the change; being suspended or tried again is not.

@@ -249,3 +249,56 @@ func TestAChangeSupersedesIntentsInFlight(t *testing.T) {
 		return nil
 	})
 }
+
+// An agent that enrols while a change is being signed stays enrolled: what is removed after that is removed by a tombstone.
+func TestAnEnrolmentWhileAChangeIsSignedIsKept(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.publish(putting("one", "db", "2.0.0"))
+	token := w.packageToken()
+	p := putting("two", "blog", "1.0.0")
+	decide, enrolled := p.Decide, false
+	p.Decide = func(s desired.Situation) (delivery.Edit, error) {
+		if !enrolled {
+			enrolled = true
+			_, err := w.stranger(1).ask(token)
+			w.must(err)
+		}
+		return decide(s)
+	}
+	w.publish(p)
+	w.publish(removing("db"))
+	if apps := w.head().Apps; len(apps) != 2 || apps[1].App != "db" || !apps[1].Removed {
+		t.Fatalf("%+v", apps)
+	}
+}
+
+// waited is a store in which something happens while a write waits for its turn.
+type waited struct {
+	store.Store
+	meanwhile func()
+}
+
+func (s waited) Atomically(ctx context.Context, fn func(context.Context, *store.Roles) error) error {
+	return s.Store.Atomically(ctx, func(ctx context.Context, r *store.Roles) error {
+		s.meanwhile()
+		return fn(ctx, r)
+	})
+}
+
+// What expires while a change waits for its turn in the store has expired at its commit.
+func TestALicenseThatExpiresWhileItsChangeWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := putting("late", "shop", "1.0.0")
+	put := p.Decide
+	p.Decide = func(s desired.Situation) (delivery.Edit, error) {
+		if errs := s.License.Judge(s.Entitlement("shop"), s.Now); len(errs) > 0 {
+			return delivery.Edit{}, errs[0]
+		}
+		return put(s)
+	}
+	on := w.replica(waited{w.mem, func() { w.clock.Advance(40 * day) }}, 2)
+	_, err := on.Publish(w.ctx, p)
+	w.refused(err, fault.Conflict, "license_expired")
+}

@@ -70,7 +70,7 @@ func (w *work) report(ctx context.Context, in ReportRequest) (refused, err error
 // verdict stores what follows from a report.
 func (w *work) verdict(ctx context.Context, in ReportRequest, s Situation) error {
 	v := in.Report.Judge(delivery.Standpoint{
-		Head: s.Head.Record(), Observations: s.Observations, InFlight: s.InFlight, Now: w.now,
+		Head: s.Head.Record(), Observations: s.Observations, InFlight: s.InFlight, Entitled: s.Entitlements, Now: w.now,
 	})
 	if len(v.Observations) > 0 {
 		if err := w.Observations.Put(ctx, v.Observations); err != nil {
@@ -78,13 +78,7 @@ func (w *work) verdict(ctx context.Context, in ReportRequest, s Situation) error
 		}
 	}
 	for _, intent := range v.Intents {
-		if err := w.Intents.Save(ctx, intent); err != nil {
-			return err
-		}
-		record := intent.Record()
-		if err := w.note(ctx, "intent."+string(record.State), in.Caller.Install, map[string]string{
-			"intent": record.ID, "app": record.App, "detail": short(record.Detail),
-		}); err != nil {
+		if err := w.moved(ctx, intent); err != nil {
 			return err
 		}
 	}

@@ -177,3 +177,22 @@ func TestNoSecretIsKeptHereOnceThereIsAnAgent(t *testing.T) {
 	_, err := w.Publish(w.ctx, p)
 	w.refused(err, fault.Conflict, "secret_must_be_sealed")
 }
+
+// What an agent makes up is not kept, however often it says it; what may be left over from a lost history is.
+func TestOnlyWhatMayHaveBeenDeliveredIsKeptOfAReport(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.publish(putting("one", "db", "2.0.0"))
+	a := w.enroll(1)
+	a.follow()
+	for _, made := range []string{"up-1", "up-2", "up-3"} {
+		w.must(a.reports("db", "2.0.0", "healthy", made, "1.0.0", "healthy", "blog", "1.0.0", "healthy"))
+	}
+	w.view(func(ctx context.Context, r *store.Roles) error {
+		kept, err := r.Observations.OfInstall(ctx, install)
+		if len(kept) != 2 || kept[0].App != "blog" || kept[1].App != "db" {
+			t.Errorf("%+v", kept)
+		}
+		return err
+	})
+}

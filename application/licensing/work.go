@@ -26,12 +26,12 @@ type work struct {
 	topics []notify.Topic
 }
 
-// commit runs one change in a transaction and publishes its hints after the commit.
+// commit runs one change in a transaction and publishes its hints after the commit. Each attempt has the time at which it
+// has its turn: what expires while it waits for others has expired.
 func (l *Licensing) commit(ctx context.Context, actor audit.Actor, do func(context.Context, *work) error) error {
-	now := l.Clock.Now()
 	var w *work
 	err := l.Store.Atomically(ctx, func(ctx context.Context, r *store.Roles) error {
-		w = &work{Roles: r, actor: actor, now: now}
+		w = &work{Roles: r, actor: actor, now: l.Clock.Now()}
 		return do(ctx, w)
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"berth/cmd/internal/cli"
 	"berth/domain/delivery"
 	"berth/domain/identity"
+	"berth/ports/pack"
 	"berth/ports/tokens"
 )
 
@@ -37,6 +39,11 @@ func newPackage(s streams) *cobra.Command {
 	return c
 }
 
+const (
+	maxPackage = pack.MaxTotal + 16<<20 // bytes of a package that no compression made smaller
+	maxAnchors = 1 << 20
+)
+
 func (s streams) verifyPackage(_ context.Context, path, trustPath string) error {
 	if trustPath == "" {
 		return cli.Usage("--trust names the file with the trust anchors")
@@ -45,7 +52,7 @@ func (s streams) verifyPackage(_ context.Context, path, trustPath string) error 
 	if err != nil {
 		return undone{err}
 	}
-	archive, err := os.ReadFile(path)
+	archive, err := readAtMost(path, maxPackage)
 	if err != nil {
 		return undone{err}
 	}
@@ -60,7 +67,7 @@ func (s streams) verifyPackage(_ context.Context, path, trustPath string) error 
 
 func readAnchors(path string) (contract.TrustAnchors, error) {
 	var anchors contract.TrustAnchors
-	data, err := os.ReadFile(path)
+	data, err := readAtMost(path, maxAnchors)
 	if err != nil {
 		return anchors, err
 	}
@@ -68,6 +75,20 @@ func readAnchors(path string) (contract.TrustAnchors, error) {
 		return anchors, fmt.Errorf("%s holds no trust anchors: %w", path, err)
 	}
 	return anchors, nil
+}
+
+// readAtMost reads a file that somebody else may have made, and no more of it than there can be.
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return data, err
 }
 
 // checkPackage checks a package by trust anchors from elsewhere.

@@ -101,3 +101,23 @@ func TestPackageVerify(t *testing.T) {
 		t.Errorf("by keys of another purpose: %v", err)
 	}
 }
+
+// A file that is far larger than any package, or than any trust file, is refused before it is all read.
+func TestPackageVerifyReadsNoMoreThanThereCanBe(t *testing.T) {
+	t.Parallel()
+	path, _ := packed(t, func(files []pack.File) []pack.File { return files })
+	huge := filepath.Join(t.TempDir(), "huge")
+	must(t, os.WriteFile(huge, nil, 0o600))
+	must(t, os.Truncate(huge, 1<<42)) // a hole, which takes no room
+	if _, err := readAnchors(huge); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("as trust anchors: %v", err)
+	}
+	if _, err := readAtMost(huge, 1<<20); err == nil {
+		t.Error("it is read")
+	}
+	archive, err := readAtMost(path, maxPackage)
+	must(t, err)
+	if whole, err := os.ReadFile(path); err != nil || len(archive) != len(whole) {
+		t.Errorf("%d bytes of a package with %d are read (%v)", len(archive), len(whole), err)
+	}
+}

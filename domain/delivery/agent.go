@@ -51,7 +51,8 @@ func NewAgent(e Enrolment, now time.Time) (*Agent, error) {
 	}
 	platforms := slices.Compact(slices.Sorted(slices.Values(e.Platforms)))
 	return &Agent{AgentRecord{
-		ID: e.ID, InstallID: e.InstallID, PublicKey: slices.Clone(e.PublicKey), SealKey: e.SealKey, ClusterUID: e.ClusterUID,
+		ID: e.ID, InstallID: e.InstallID, PublicKey: slices.Clone(e.PublicKey), SealKey: e.SealKey,
+		SealProof: slices.Clone(e.SealKeySignature), ClusterUID: e.ClusterUID,
 		ClusterInfo: e.ClusterVersion, Platforms: platforms, EnrolledAt: now, SeenAt: now,
 	}}, nil
 }

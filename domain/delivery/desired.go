@@ -55,6 +55,14 @@ func (v *Desired) HandedOut() *Desired {
 	return &Desired{next}
 }
 
+// Is tells whether nothing was written of a head since it was read: an enrolment and a claim change it, too, and make no
+// revision.
+func (v *Desired) Is(read DesiredRecord) bool {
+	r := v.record
+	return r.Revision == read.Revision && r.Digest == read.Digest && r.Proven == read.Proven && r.Claimed == read.Claimed &&
+		r.Frozen == read.Frozen
+}
+
 // Enrolled tells whether any agent ever enrolled.
 func (v *Desired) Enrolled() bool { return v.record.Proven > 0 }
 

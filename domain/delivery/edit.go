@@ -33,7 +33,7 @@ type Edit struct {
 }
 
 // Apply returns the head that comes of an edit, of the next revision and not signed yet, and what it made of each app.
-// next is nil where the edit changes nothing. Faults: Conflict desired_state_frozen, desired_state_exhausted; Invalid
+// next is nil where the edit changes nothing. Faults: Conflict desired_state_frozen, desired_state_exhausted, object_taken; Invalid
 // too_many_apps; NotFound app_not_deployed for what is to go or to be retried and is not there; Internal edit_invalid.
 func (v *Desired) Apply(e Edit, now time.Time) (next *Desired, diff []Difference, err error) {
 	if err := v.Usable(); err != nil {
@@ -51,6 +51,9 @@ func (v *Desired) Apply(e Edit, now time.Time) (next *Desired, diff []Difference
 		return nil, nil, nil
 	}
 	m.forget(e.Forget)
+	if err := m.disjoint(); err != nil {
+		return nil, nil, err
+	}
 	if len(m.apps) > MaxDeploymentApps {
 		return nil, nil, tooManyApps()
 	}
@@ -136,10 +139,28 @@ func (m *editing) remove(app string) error {
 		m.apps = slices.Delete(m.apps, i, i+1)
 	case !before.Removed:
 		m.apps[i] = DesiredApp{
-			App: app, Version: before.Version, Release: before.Release, Since: m.revision, Retry: before.Retry, Removed: true,
+			App: app, Version: before.Version, Release: before.Release, Objects: before.Objects, Since: m.revision,
+			Retry: before.Retry, Removed: true,
 		}
 	}
 	return nil
+}
+
+// disjoint refuses two apps that claim one object: the agent owns it for either, and would give it from hand to hand. What
+// is being removed has its objects until it is gone.
+func (m *editing) disjoint() error {
+	owner := map[string]string{}
+	var errs []*fault.Error
+	for _, app := range m.apps {
+		for _, object := range app.Objects {
+			if other, taken := owner[object]; taken {
+				errs = append(errs, fault.New(fault.Conflict, "object_taken", "%s has %s, and so has %s", app.App, object, other).At("app").
+					Curable("ask the vendor for a release in which it has another name"))
+			}
+			owner[object] = app.App
+		}
+	}
+	return fault.All(errs...)
 }
 
 func (m *editing) stand(standings map[string]Standing) {
@@ -168,7 +189,8 @@ func notDeployed(app string) error {
 // sameSubstance tells whether an app is what failed or held before: suspending and retrying are not part of it (G5).
 func sameSubstance(a, b DesiredApp) bool {
 	return a.App == b.App && a.Version == b.Version && a.Release == b.Release && a.Manifests == b.Manifests &&
-		slices.Equal(a.Images, b.Images) && slices.Equal(a.Requires, b.Requires) && slices.Equal(a.Seals, b.Seals) &&
+		slices.Equal(a.Images, b.Images) && slices.Equal(a.Objects, b.Objects) &&
+		slices.Equal(a.Requires, b.Requires) && slices.Equal(a.Seals, b.Seals) &&
 		maps.Equal(a.Parameters, b.Parameters) && a.Removed == b.Removed
 }
 

@@ -123,6 +123,7 @@ type DesiredApp struct {
 	Release    string // Release.Digest
 	Manifests  Blob   // rendered, with images pinned to digests
 	Images     []string
+	Objects    []string // as Kind/name: no two apps of a deployment have one in common; not told to the agent
 	Requires   []string // apps of the same deployment, for the order of applying
 	Seals      []Seal
 	Parameters map[string]string // that it was rendered with, without secrets; not told to the agent
@@ -176,6 +177,7 @@ type AgentRecord struct {
 	InstallID   string
 	PublicKey   []byte // Ed25519, 32 bytes
 	SealKey     string // age recipient
+	SealProof   []byte // its signature by PublicKey, which whoever seals checks (D3)
 	ClusterUID  string
 	ClusterInfo string // Kubernetes version
 	Platforms   []string

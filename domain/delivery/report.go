@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"berth/domain/entitlement"
 	"berth/domain/fault"
 	"berth/domain/ident"
 )
@@ -100,6 +101,7 @@ type Standpoint struct {
 	Head         DesiredRecord
 	Observations []Observation
 	InFlight     []*Intent
+	Entitled     []entitlement.Entitlement // of the license, withdrawn ones too
 	Now          time.Time
 }
 
@@ -111,12 +113,15 @@ type ReportVerdict struct {
 }
 
 // Judge says what follows from a report that was taken. The caller made sure that its revision is one of this history.
-// What is kept is what the agent says to run, never what was to run (G10); of apps that nobody here knows only so many
-// that there are MaxDeploymentApps. It changes the intents that it is given.
+// What is kept is what the agent says to run, never what was to run (G10), of apps that may ever have been delivered: what
+// an agent makes up can not fill a store. It changes the intents that it is given.
 func (r Report) Judge(at Standpoint) ReportVerdict {
 	var v ReportVerdict
-	for _, a := range at.known(r.Apps) {
+	for _, a := range r.Apps {
 		desired, wanted := at.app(a.App)
+		if !wanted && !at.knows(a.App) {
+			continue
+		}
 		o := at.observation(r, a)
 		if wanted {
 			before := o.Quarantined
@@ -135,28 +140,18 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 	return v
 }
 
-// known leaves out what would be too much of apps that are neither in the head nor were heard of: all that was ever
-// reported is read with every change, and an agent may make up names.
-func (at Standpoint) known(reported []AppReport) []AppReport {
-	heard := map[string]bool{}
-	for _, o := range at.Observations {
-		heard[o.App] = true
-	}
-	return slices.DeleteFunc(slices.Clone(reported), func(a AppReport) bool {
-		if _, wanted := at.app(a.App); !wanted && !heard[a.App] && len(heard) >= MaxDeploymentApps {
-			return true
-		}
-		heard[a.App] = true
-		return false
-	})
-}
-
 func (at Standpoint) app(name string) (DesiredApp, bool) {
 	i := find(at.Head.Apps, name)
 	if i < 0 {
 		return DesiredApp{}, false
 	}
 	return at.Head.Apps[i], true
+}
+
+// knows tells whether an app that is not desired now may be in the cluster all the same.
+func (at Standpoint) knows(app string) bool {
+	return slices.ContainsFunc(at.Observations, func(o Observation) bool { return o.App == app }) ||
+		slices.ContainsFunc(at.Entitled, func(e entitlement.Entitlement) bool { return e.App == app })
 }
 
 func (at Standpoint) observation(r Report, a AppReport) Observation {

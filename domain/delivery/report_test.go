@@ -1,7 +1,6 @@
 package delivery_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,29 +67,6 @@ func on(sequence, observed int64, outcome delivery.Outcome, version string) deli
 	return delivery.Report{Sequence: sequence, Observed: observed, Apps: []delivery.AppReport{
 		{App: "a", Version: version, Outcome: outcome, Detail: string(outcome)},
 	}}
-}
-
-// An agent that makes up names fills nothing: what is kept of apps that nobody here knows is bounded, over all reports,
-// and what is known is heard all the same.
-func TestStrangersInReportsAreBounded(t *testing.T) {
-	t.Parallel()
-	c := upgrading()
-	for sequence := range int64(3) {
-		r := delivery.Report{Sequence: sequence + 1, Observed: 6}
-		for i := range delivery.MaxDeploymentApps {
-			r.Apps = append(r.Apps, delivery.AppReport{App: fmt.Sprintf("x%d-%d", sequence, i), Outcome: delivery.OutcomeHealthy})
-		}
-		c.report(r)
-	}
-	if n := len(c.observations); n != delivery.MaxDeploymentApps {
-		t.Fatalf("%d apps are kept", n)
-	}
-	last := on(4, 6, delivery.OutcomeHealthy, "2.0.0")
-	last.Apps = append(last.Apps, delivery.AppReport{App: "x0-0", Version: "3.0.0", Outcome: delivery.OutcomeFailed})
-	c.report(last)
-	if c.of("a").Version != "2.0.0" || c.of("x0-0").Version != "3.0.0" {
-		t.Fatalf("%+v %+v", c.of("a"), c.of("x0-0"))
-	}
 }
 
 func TestReportsMoveAnIntent(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -34,6 +33,17 @@ func onBoth(t *testing.T, scenarios map[string]func(*world), settings ...string)
 					scenario(&world{stand.In(t), t, name})
 				})
 			}
+		})
+	}
+}
+
+// alone runs a scenario that stops its servers, on each database.
+func alone(t *testing.T, name string, scenario func(*world), settings ...string) {
+	t.Helper()
+	for database, postgres := range map[string]bool{"sqlite": false, "postgres": true} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			scenario(&world{harness.NewStand(t, postgres, settings...), t, name})
 		})
 	}
 }
@@ -95,11 +105,6 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// ends gives a license a short grace.
-func ends(in time.Duration, grace string) func(*contract.NewLicense) {
-	return func(l *contract.NewLicense) { l.ExpiresAt, l.Grace = time.Now().Add(in), grace }
 }
 
 func selection(selected ...contract.SelectedService) contract.SelectedServices {

@@ -44,14 +44,16 @@ func wrongKeys(w *world) {
 			}
 		}
 	})
+	defer func() {
+		over.Store(true)
+		valid.Wait()
+	}()
 	harness.Each(w.t, guesses, func(i int) error {
 		pair := wrong[i%len(wrong)]
 		a := w.asks(i/len(wrong), pair[0], pair[1])
 		answers.Store(text(a), a.Status)
 		return a.Err
 	})
-	over.Store(true)
-	valid.Wait()
 	w.alike(&answers)
 }
 

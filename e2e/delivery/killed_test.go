@@ -17,7 +17,7 @@ import (
 // before it, and every intent that was answered for is there. One whose answer was lost is made once, by its key.
 func TestKilledWhilePublishing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, map[string]func(*world){"killed": killedWhilePublishing})
+	alone(t, "killed", killedWhilePublishing)
 }
 
 const kills = 5
@@ -72,9 +72,17 @@ func (p *publishing) round(round int) {
 	var all sync.WaitGroup
 	all.Go(func() { p.setsParameters(operator, round, count) })
 	all.Go(func() { p.submits(market, count) })
-	<-enough
+	over := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(over)
+	}()
+	select {
+	case <-enough:
+	case <-over: // both failed, and said why
+	}
 	victim.Kill()
-	all.Wait()
+	<-over
 	victim.Run()
 }
 

@@ -14,7 +14,7 @@ func TestOlderCopyIsRestored(t *testing.T) {
 	for name, scenario := range map[string]func(*world){"behind": behind, "overtaken": overtaken} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, map[string]func(*world){name: scenario})
+			alone(t, name, scenario)
 		})
 	}
 }

@@ -89,9 +89,14 @@ func (a *Agent) Enroll(replica int, token, licenseKey string) error {
 // At is the agents' API of a replica, with the agent's proof.
 func (a *Agent) At(replica int) apiclient.Agent {
 	a.tb.Helper()
-	return apiclient.NewAgent(a.stand.Client(replica, apiclient.AgentProof{
+	return apiclient.NewAgent(a.stand.Client(replica, a.Proof()))
+}
+
+// Proof is what the agent proves its requests by.
+func (a *Agent) Proof() apiclient.AgentProof {
+	return apiclient.AgentProof{
 		Agent: a.Enrolled.AgentID, Install: a.Enrolled.InstallID, Instance: a.instance, Key: a.Key, Now: a.Now,
-	}))
+	}
 }
 
 // Poll asks a replica once, and takes what is newer and signed. It says whether there was anything new.
@@ -212,6 +217,31 @@ func (a *Agent) object(ctx context.Context, sha256 string) ([]byte, error) {
 		err = errors.New("an object is not what its name says")
 	}
 	return content, err
+}
+
+// SealsTo seals a value as a customer's platform does: by what the market says of the agent, which the agent's own key vouches
+// for.
+func (a *Agent) SealsTo(c *Customer, app, parameter, value string) string {
+	a.tb.Helper()
+	told, err := c.Market(0).Agent(a.tb.Context())
+	must(a.tb, err)
+	proof, err := base64.RawURLEncoding.DecodeString(told.SealKeySignature)
+	must(a.tb, err)
+	if key := a.Key.Public().(ed25519.PublicKey); told.PublicKey != base64.RawURLEncoding.EncodeToString(key) ||
+		!ed25519.Verify(key, delivery.SealKeyMessage(told.SealKey), proof) {
+		a.tb.Fatalf("the market tells of a key that the agent does not vouch for: %+v", told)
+	}
+	recipient, err := age.ParseX25519Recipient(told.SealKey)
+	must(a.tb, err)
+	frame, err := sealing.Frame(sealing.Place{InstallID: told.InstallID, App: app, Parameter: parameter}, []byte(value))
+	must(a.tb, err)
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, recipient)
+	must(a.tb, err)
+	_, err = w.Write(frame)
+	must(a.tb, err)
+	must(a.tb, w.Close())
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
 // Opens returns a secret parameter of an app that is held.

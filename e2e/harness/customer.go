@@ -125,8 +125,11 @@ func (c *Customer) Refused(app string, in contract.NewIntent) []string {
 	return Slugs(err)
 }
 
-// Slugs are those of everything that a fault names; its own where it names nothing more.
+// Slugs are those of everything that a fault names; its own where it names nothing more, and none of no fault.
 func Slugs(err error) (slugs []string) {
+	if err == nil {
+		return nil
+	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return []string{"no fault: " + err.Error()}

@@ -3,7 +3,9 @@ package harness
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"berth/adapters/apiclient"
 	"berth/adapters/contract"
@@ -17,13 +19,49 @@ type Stand struct {
 	Postgres *lab.PostgresServer
 	Registry *lab.Registry
 
-	tb testing.TB
+	tb      testing.TB
+	clients *clients
 }
+
+// clients are those of the replicas by where they listen, for all who use a stand: one for each request would leave a
+// connection behind each time that something is waited for.
+type clients struct {
+	mu sync.Mutex
+	at map[string]*apiclient.Client
+}
+
+func newClients(tb testing.TB) *clients {
+	c := &clients{at: map[string]*apiclient.Client{}}
+	tb.Cleanup(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, one := range c.at {
+			one.Close()
+		}
+	})
+	return c
+}
+
+func (c *clients) of(base string) (*apiclient.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.at[base]; ok {
+		return known, nil
+	}
+	made, err := apiclient.New(apiclient.Options{Base: base, Timeout: slowest})
+	if err == nil {
+		c.at[base] = made
+	}
+	return made, err
+}
+
+// slowest is what an answer may take on a machine that has a lot to do.
+const slowest = time.Minute
 
 // NewStand starts one process on SQLite, or two on Postgres, and a registry that is registered; the test's end stops them.
 func NewStand(tb testing.TB, postgres bool, settings ...string) *Stand {
 	tb.Helper()
-	s := &Stand{tb: tb, Registry: lab.OCIRegistry(tb, lab.RegistryOptions{})}
+	s := &Stand{tb: tb, Registry: lab.OCIRegistry(tb, lab.RegistryOptions{}), clients: newClients(tb)}
 	if postgres {
 		s.Postgres = lab.Shared(tb)
 		s.Servers = Processes(tb, 2, s.Postgres.DSN(), settings...)
@@ -34,7 +72,13 @@ func NewStand(tb testing.TB, postgres bool, settings ...string) *Stand {
 	return s
 }
 
-// In is the stand as another test uses it, at the same time as others or after them.
+// StandOn is a stand of servers that run already, on one database, without a registry.
+func StandOn(tb testing.TB, servers ...*Server) *Stand {
+	return &Stand{tb: tb, Servers: servers, clients: newClients(tb)}
+}
+
+// In is the stand as another test uses it, at the same time as others or after them. Such a test does not stop servers:
+// where they listen then nobody else would know.
 func (s *Stand) In(tb testing.TB) *Stand {
 	other := *s
 	other.tb, other.Servers = tb, nil
@@ -46,13 +90,12 @@ func (s *Stand) In(tb testing.TB) *Stand {
 	return &other
 }
 
-// Client is one of a replica's API listener, which goes with the test.
+// Client is one of a replica's API listener. It shares its connections with the others of that listener.
 func (s *Stand) Client(replica int, proof apiclient.Proof) *apiclient.Client {
 	s.tb.Helper()
-	c, err := apiclient.New(apiclient.Options{Base: s.at(replica).API, Proof: proof})
+	c, err := s.clients.of(s.at(replica).API)
 	must(s.tb, err)
-	s.tb.Cleanup(c.Close)
-	return c
+	return c.With(proof)
 }
 
 // at is a replica, counted around: there is one on SQLite.

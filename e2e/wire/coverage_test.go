@@ -13,11 +13,13 @@ import (
 // not served describes nothing yet; from the day on which it is, each of its operations needs a recording.
 var documents = []string{
 	"/internal/v1/openapi.json", "/v1/devices/openapi.json", "/agent/v1/openapi.json", "/enroll/v1/openapi.json",
+	"/v1/market/openapi.json",
 }
 
 // undescribed are endpoints that are in no OpenAPI document.
 var undescribed = []endpoint{
 	{name: "key set", method: "GET", path: "/.well-known/jwks.json", public: true},
+	{name: "delivery package", method: "GET", path: "{{link}}"}, // whole, as it is given out
 	{name: "trust bundle of the ingress", method: "GET", path: "/trust-bundle", public: true},
 }
 
@@ -32,7 +34,7 @@ type endpoint struct {
 
 // answers are the steps that ask an endpoint.
 func (e endpoint) answers(all []*Story) []*Step {
-	pattern := regexp.MustCompile("^" + regexp.MustCompile(`\\\{[a-z_]+\\\}`).ReplaceAllString(regexp.QuoteMeta(e.path), "[^/]+") + "$")
+	pattern := regexp.MustCompile("^" + regexp.MustCompile(`\\\{[a-z0-9_]+\\\}`).ReplaceAllString(regexp.QuoteMeta(e.path), "[^/]+") + "$")
 	var out []*Step
 	for _, s := range all {
 		for _, step := range s.Steps {
@@ -76,7 +78,7 @@ func endpoints(t *testing.T, p *player) []endpoint {
 	return out
 }
 
-// Every endpoint of nodes and devices, and later of agents, is recorded: with a success and with a refusal.
+// Every endpoint of nodes, devices, agents and platforms is recorded: with a success and with a refusal.
 func TestEveryEndpointIsRecorded(t *testing.T) {
 	t.Parallel()
 	all, err := stories(version)
@@ -86,7 +88,7 @@ func TestEveryEndpointIsRecorded(t *testing.T) {
 	p := newPlayer(t, &Story{}, nil)
 	list := endpoints(t, p)
 	// As a guard against a document that is read wrongly, or not served where it is looked for.
-	for prefix, today := range map[string]int{"/internal/v1/": 17, "/v1/devices": 3, "/enroll/v1/": 2} {
+	for prefix, today := range map[string]int{"/internal/v1/": 17, "/v1/devices": 3, "/enroll/v1/": 2, "/agent/v1/": 5, "/v1/market/": 5} {
 		described := 0
 		for _, e := range list {
 			if strings.HasPrefix(e.path, prefix) {

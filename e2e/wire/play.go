@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -58,6 +59,9 @@ func newPlayer(t testing.TB, s *Story, wrap func(http.RoundTripper) http.RoundTr
 	p.client = &http.Client{Timeout: time.Minute, Transport: transport}
 	if wrap != nil {
 		p.client.Transport = wrap(transport)
+	}
+	if s.uses("{{registry}}") {
+		p.bound["registry"] = stock(t)
 	}
 	p.bound["operator"] = p.server.Token
 	p.bound["audience"] = audience
@@ -141,7 +145,7 @@ func (p *player) send(s *Step) (actual, error) {
 	}
 	got := actual{status: resp.StatusCode, header: resp.Header}
 	if len(data) > 0 {
-		if got.body, err = decode(data); err != nil {
+		if got.body, err = read(resp.Header.Get("Content-Type"), data); err != nil {
 			return got, fmt.Errorf("%d %s: %w", got.status, data, err)
 		}
 	}
@@ -158,6 +162,7 @@ func (p *player) request(s *Step) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	target = strings.TrimPrefix(target, audience) // of a link that was given out
 	base := p.server.API
 	switch {
 	case strings.HasPrefix(target, "/internal/"), strings.HasPrefix(target, "/trust-bundle"):
@@ -202,6 +207,7 @@ func (p *player) prove(req *http.Request, s *Step, body []byte) error {
 // body makes the step's body and its JWT, whichever is part of the other.
 func (p *player) body(s *Step) ([]byte, error) {
 	clear(p.ofStep)
+	p.digest(nil)
 	if s.Body == nil {
 		return nil, p.sign(s)
 	}
@@ -218,12 +224,17 @@ func (p *player) body(s *Step) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
-	p.ofStep["sha256"] = hex.EncodeToString(sum[:])
+	p.digest(data)
 	if p.ofStep["signed"] == "" {
 		err = p.sign(s)
 	}
 	return data, err
+}
+
+// digest binds that of the step's body.
+func (p *player) digest(body []byte) {
+	sum := sha256.Sum256(body)
+	p.ofStep["sha256"], p.ofStep["sha256url"] = hex.EncodeToString(sum[:]), base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // sign makes the step's JWT.

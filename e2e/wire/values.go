@@ -112,6 +112,8 @@ var makers = map[string]maker{
 	"key":         {1, func(v *values, args []string) (any, error) { return v.publicKey(args[0]), nil }},
 	"certificate": {3, func(v *values, args []string) (any, error) { return v.certificate(args) }},
 	"csr":         {1, func(v *values, args []string) (any, error) { return v.request(args) }},
+	"age":         {1, func(v *values, args []string) (any, error) { return v.recipient(args[0]) }},
+	"seal":        {2, func(v *values, args []string) (any, error) { return v.sealKey(args[0], args[1]) }},
 	"fingerprint": {1, func(v *values, args []string) (any, error) { return v.fingerprint(args[0]) }},
 }
 

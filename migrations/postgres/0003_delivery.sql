@@ -145,6 +145,7 @@ CREATE TABLE agents (
     seen_at           BIGINT,
     enrolled_at       BIGINT,
     seal_key          TEXT COLLATE "C" NOT NULL,
+    seal_proof        BYTEA NOT NULL,
     cluster_uid       TEXT COLLATE "C" NOT NULL,
     cluster_info      TEXT COLLATE "C" NOT NULL,
     version           TEXT COLLATE "C" NOT NULL,

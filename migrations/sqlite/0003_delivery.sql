@@ -145,6 +145,7 @@ CREATE TABLE agents (
     seen_at           INTEGER,
     enrolled_at       INTEGER,
     seal_key          TEXT NOT NULL,
+    seal_proof        BLOB NOT NULL,
     cluster_uid       TEXT NOT NULL,
     cluster_info      TEXT NOT NULL,
     version           TEXT NOT NULL,

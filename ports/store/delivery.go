@@ -94,7 +94,8 @@ type Revisions interface {
 	Append(ctx context.Context, r delivery.Revision) error
 	// Get returns a revision. Fault: NotFound revision_not_found.
 	Get(ctx context.Context, install string, revision int64) (delivery.Revision, error)
-	// Before returns up to limit revisions below the given, newest first; from the newest where it is 0.
+	// Before returns up to limit revisions below the given, newest first; from the newest where it is 0. They come without
+	// Apps and Token, of which each may take a mebibyte.
 	Before(ctx context.Context, install string, revision int64, limit int) ([]delivery.Revision, error)
 }
 

@@ -43,6 +43,8 @@ func describe(api huma.API, o huma.Operation, content string) {
 	o.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{content: {Schema: &huma.Schema{Type: "string"}}}},
 		"304": {Description: "Not Modified"},
+		// Refusals are those of every operation, as Huma described them of one of its own.
+		"default": api.OpenAPI().Paths[prefix+"/reports"].Post.Responses["default"],
 	}
 	api.OpenAPI().AddOperation(&o)
 }

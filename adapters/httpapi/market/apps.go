@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"encoding/base64"
 
 	"berth/adapters/contract"
 	"berth/adapters/httpapi"
@@ -47,6 +48,17 @@ func (d Deps) license(ctx context.Context, _ *struct{}) (*struct{ Body contract.
 	return &struct{ Body contract.MarketLicense }{contract.MarketLicense{
 		ID: l.ID, Customer: l.Customer, Environment: string(l.Environment), Status: string(l.Status), Enforce: string(l.Enforcement),
 		ExpiresAt: l.ExpiresAt, Grace: l.Grace.String(), Apps: l.Apps, Quota: usage(l.Quota), Used: usage(l.Used),
+	}}, nil
+}
+
+func (d Deps) agent(ctx context.Context, _ *struct{}) (*struct{ Body contract.MarketAgent }, error) {
+	a, err := d.Market.Agent(ctx, requestOf(ctx).caller)
+	if err != nil {
+		return nil, err
+	}
+	encoded := base64.RawURLEncoding.EncodeToString
+	return &struct{ Body contract.MarketAgent }{contract.MarketAgent{
+		AgentID: a.ID, InstallID: a.InstallID, PublicKey: encoded(a.PublicKey), SealKey: a.SealKey, SealKeySignature: encoded(a.SealProof),
 	}}, nil
 }
 

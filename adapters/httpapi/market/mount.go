@@ -44,6 +44,7 @@ func Mount(e *gin.Engine, d Deps) huma.API {
 	huma.Register(api, op("get-intent", "GET", "/intents/{intent}", "Show an intent; with wait, once it changes or ends", httpapi.OK), d.intent)
 	huma.Register(api, op("set-installation", "PUT", "/apps/{app}/installation",
 		"Tell whether the platform has installed an app", httpapi.OK), d.installation)
+	huma.Register(api, op("get-agent", "GET", "/agent", "Show the agent, and the key that secrets are sealed to", httpapi.OK), d.agent)
 	huma.Register(api, op("get-license", "GET", "/license", "Show the license, and what is used of it", httpapi.OK), d.license)
 	return api
 }

@@ -39,7 +39,8 @@ func agentState(v desired.AgentView) contract.AgentState {
 	a := v.Agent
 	return contract.AgentState{
 		AgentID: a.ID, InstallID: a.InstallID, PublicKey: base64.RawURLEncoding.EncodeToString(a.PublicKey), SealKey: a.SealKey,
-		Cluster: contract.AgentCluster{UID: a.ClusterUID, Version: a.ClusterInfo, Platforms: a.Platforms}, Version: a.Version,
+		SealKeySignature: base64.RawURLEncoding.EncodeToString(a.SealProof),
+		Cluster:          contract.AgentCluster{UID: a.ClusterUID, Version: a.ClusterInfo, Platforms: a.Platforms}, Version: a.Version,
 		EnrolledAt: a.EnrolledAt, SeenAt: a.SeenAt, Sequence: a.Sequence, ObservedRevision: a.Observed, Revision: v.Head.Revision,
 		Gaps: a.Gaps, Interleaved: a.Interleaved, Drift: a.Drift,
 		UnreadSecrets: httpapi.Each(v.Unread, func(s delivery.SecretValue) contract.UnreadSecret {

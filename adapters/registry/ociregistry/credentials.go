@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
@@ -41,7 +42,7 @@ func credentials(r delivery.Registry) (authn.Authenticator, error) {
 
 // private reads a regular file that nobody but its owner may.
 func private(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // not to hang where it is a pipe
 	if err != nil {
 		return nil, err
 	}

@@ -28,13 +28,14 @@ func (r *Renderer) run(ctx context.Context, job exchange.Job) ([]exchange.File, 
 	}
 	limited, cancel := context.WithTimeout(ctx, r.config.Within)
 	defer cancel()
-	var said, complaint bytes.Buffer
+	var complaint bytes.Buffer
+	said := &capped{Buffer: &bytes.Buffer{}, left: exchange.MaxAnswer, full: cancel}
 	cmd, err := r.isolation.start(func() *exec.Cmd {
 		cmd := exec.CommandContext(limited, r.config.Program, r.config.Args...) //nolint:gosec // wiring says what this program is
 		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "TZ=UTC"}        // and none of this process's own
 		cmd.Dir = "/"
 		cmd.Stdin = bytes.NewReader(text)
-		cmd.Stdout = &capped{Buffer: &said, left: exchange.MaxAnswer, full: cancel}
+		cmd.Stdout = said
 		cmd.Stderr = &capped{Buffer: &complaint, left: 4 << 10}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -50,7 +51,7 @@ func (r *Renderer) run(ctx context.Context, job exchange.Job) ([]exchange.File, 
 		return answered(said.Bytes())
 	case ctx.Err() != nil:
 		return nil, unavailable("it was given up").Because(ctx.Err())
-	case errors.Is(err, errTooMuch):
+	case said.over: // and not by err, which rather says that the child was killed for it
 		return nil, fault.New(fault.Invalid, "manifest_too_large", "what the chart renders is too large")
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
 		return nil, r.tooSlow()
@@ -107,6 +108,7 @@ type capped struct {
 	*bytes.Buffer
 	left int
 	full func()
+	over bool // for whoever waited until nothing is written any more
 }
 
 // ReadFrom would go round the bound, were it the buffer's.
@@ -119,6 +121,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	c.left -= take
 	_, _ = c.Buffer.Write(p[:take]) // it never fails
 	if take < len(p) && c.full != nil {
+		c.over = true
 		c.full()
 		return take, errTooMuch
 	}

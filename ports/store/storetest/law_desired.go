@@ -65,7 +65,7 @@ func revisionsBefore(k *kit) {
 	k.mustDo(func(ctx context.Context, r *store.Roles) error {
 		for _, install := range []string{"i", "I", "ii"} {
 			for _, n := range []int64{2, 9, 1, 10, last} {
-				if err := r.Revisions.Append(ctx, delivery.Revision{InstallID: install, Revision: n, Reason: install}); err != nil {
+				if err := r.Revisions.Append(ctx, revisionOf(install, n)); err != nil {
 					return err
 				}
 			}
@@ -88,6 +88,22 @@ func revisionsBefore(k *kit) {
 		return errors.Join(expect(second(r.Revisions.Get(ctx, "i", 3)), fault.NotFound, "revision_not_found"),
 			second(r.Revisions.Get(ctx, "i", last)))
 	})
+	k.mustSee(func(ctx context.Context, r *store.Roles) error {
+		got, err := r.Revisions.Before(ctx, "ii", 3, 1)
+		if err == nil {
+			want := revisionOf("ii", 2)
+			want.Apps, want.Token = nil, ""
+			same(k, "a revision in short", got, []delivery.Revision{want})
+		}
+		return err
+	})
+}
+
+func revisionOf(install string, n int64) delivery.Revision {
+	return delivery.Revision{
+		InstallID: install, Revision: n, At: noon, Reason: install, Digest: "digest", Token: "token",
+		Diff: []delivery.Difference{{App: "a", What: "installed"}}, Apps: []delivery.DesiredApp{{App: "a"}},
+	}
 }
 
 func largeDesired(k *kit) {
@@ -110,9 +126,9 @@ func largeDesired(k *kit) {
 			return err
 		}
 		same(k, "the head", head.Record(), want)
-		got, err := r.Revisions.Before(ctx, "large", 0, 1)
+		got, err := r.Revisions.Get(ctx, "large", 1)
 		if err == nil {
-			same(k, "the revision", got, []delivery.Revision{revision})
+			same(k, "the revision", got, revision)
 		}
 		return err
 	})

@@ -107,6 +107,7 @@ func (v revisions) Before(_ context.Context, install string, revision int64, lim
 		if r.InstallID != install || len(out) >= max(limit, 1) {
 			break
 		}
+		r.Apps, r.Token = nil, ""
 		out = append(out, own(r))
 	}
 	return out, nil

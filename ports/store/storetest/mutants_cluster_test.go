@@ -125,6 +125,16 @@ func clusterMutants() []broken {
 				slices.Reverse(found)
 				return found, err
 			})},
+		{"history comes whole", revisionLaw, before(
+			func(ctx context.Context, v store.Revisions, install string, revision int64, limit int) ([]delivery.Revision, error) {
+				found, err := v.Before(ctx, install, revision, limit)
+				for i := range found {
+					if found[i], err = v.Get(ctx, install, found[i].Revision); err != nil {
+						return nil, err
+					}
+				}
+				return found, err
+			})},
 		{"history begins with the given", revisionLaw, before(
 			func(ctx context.Context, v store.Revisions, install string, revision int64, limit int) ([]delivery.Revision, error) {
 				if revision > 0 {

@@ -109,8 +109,15 @@ func Render(job exchange.Job) (a exchange.Answer) {
 func same(first, second []exchange.File) error {
 	for i, f := range first {
 		if i >= len(second) || second[i] != f {
-			return refuse("chart_impure", "%s comes out differently each time", f.Name)
+			return differs(f)
 		}
 	}
+	if len(second) > len(first) {
+		return differs(second[len(first)])
+	}
 	return nil
+}
+
+func differs(f exchange.File) error {
+	return refuse("chart_impure", "%s comes out differently each time", f.Name)
 }
