@@ -314,6 +314,46 @@ func TestNoAnswerOfAnOlderCopyIsAnAcceptedRemoval(t *testing.T) {
 	})
 }
 
+// leaping is a store whose next transaction comes just after something else.
+type leaping struct {
+	store.Store
+	before func()
+}
+
+func (l *leaping) Atomically(ctx context.Context, fn func(context.Context, *store.Roles) error) error {
+	if before := l.before; before != nil {
+		l.before = nil
+		before()
+	}
+	return l.Store.Atomically(ctx, fn)
+}
+
+// A leap that comes between a review's look at a frozen head and what it makes of it is not undone: the deployment stays
+// due, so that an expiry bites.
+func TestALeapDuringAReviewStaysDue(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.publish(putting("one", "db", "2.0.0"))
+	w.do(func(ctx context.Context, r *store.Roles) error {
+		return store.UpdateIn[*delivery.Desired](ctx, r.DesiredStates, install, func(v *delivery.Desired) error {
+			next, _ := v.Claimed(99)
+			*v = *next
+			return nil
+		})
+	})
+	w.must(w.replica(&leaping{w.mem, func() {
+		_, err := w.Leap(w.ctx, desired.LeapRequest{Actor: alice, Install: install, Note: "found out"})
+		w.must(err)
+	}}, 2).Review(w.ctx, install))
+	w.view(func(ctx context.Context, r *store.Roles) error {
+		d, err := r.Deployments.Get(ctx, install)
+		if err == nil && d.Record().ReviewAt.IsZero() {
+			t.Error("nobody looks at it again")
+		}
+		return err
+	})
+}
+
 func (w *world) running(app string) (bool, delivery.DesiredApp) {
 	for _, a := range w.head().Apps {
 		if a.App == app && !a.Removed {

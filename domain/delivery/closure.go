@@ -36,7 +36,7 @@ func Plan(c *Catalogue, w Wish) ([]Choice, []*fault.Error) {
 	}
 	open, unknown := p.candidates()
 	if len(unknown) == 0 {
-		s := search{catalogue: c, chosen: maps.Clone(p.fixed), open: maps.Clone(open)}
+		s := search{catalogue: c, chosen: maps.Clone(p.fixed), open: maps.Clone(open), most: searchSteps}
 		if s.solve() {
 			return p.order(s.chosen), nil
 		}
@@ -198,10 +198,14 @@ func cyclic(app string, way []string) *fault.Error {
 func (p plan) missing(chosen map[string]*outlined, r *outlined, q Requirement) *fault.Error {
 	f := fault.New(fault.Invalid, "dependency_missing", "%s %s needs %s in a version within %q, which is not installed",
 		r.App, r.Version, q.App, anyVersion(q.Versions)).At(r.App)
-	if s := p.complete(chosen, q.App, false); s != nil {
+	s, found := p.complete(chosen, q.App, false)
+	if found {
 		return f.Curable("install %s first", strings.Join(p.added(chosen, s.chosen), ", then "))
 	}
-	if s := p.complete(chosen, q.App, true); s != nil {
+	if s.exhausted() {
+		return f.Curable("install %s in a version within %q first", q.App, anyVersion(q.Versions))
+	}
+	if s, found := p.complete(chosen, q.App, true); found {
 		if way := cycle(s.chosen, r); way != nil {
 			return cyclic(r.App, way)
 		}
@@ -211,15 +215,12 @@ func (p plan) missing(chosen map[string]*outlined, r *outlined, q Requirement) *
 }
 
 // complete looks for versions of an app that is missing, and of all that it needs, which go with what was chosen.
-func (p plan) complete(chosen map[string]*outlined, app string, cycles bool) *search {
-	s := &search{
+func (p plan) complete(chosen map[string]*outlined, app string, cycles bool) (s *search, found bool) {
+	s = &search{
 		catalogue: p.Catalogue, chosen: maps.Clone(chosen), open: map[string][]*outlined{app: p.allowed(app)}, extend: p.allowed,
-		cycles: cycles,
+		cycles: cycles, most: cureSteps,
 	}
-	if !s.solve() {
-		return nil
-	}
-	return s
+	return s, s.solve()
 }
 
 // added lists what was added to what was chosen, what is needed first.

@@ -9,6 +9,10 @@ import (
 // searchSteps bounds how many versions are tried before a plan is given up: real catalogues need a handful.
 const searchSteps = 10_000
 
+// cureSteps bounds the search for what would help where something is missing: a list of apps makes it for each of them,
+// twice for each that they need.
+const cureSteps = 500
+
 // search chooses versions one app after the other, and takes back what leads nowhere. Apps are taken by name and
 // versions from the highest, so that the same question always has the same answer.
 type search struct {
@@ -17,6 +21,7 @@ type search struct {
 	open      map[string][]*outlined // apps to be decided on, with what may be chosen
 	extend    func(app string) []*outlined
 	cycles    bool // whether cycles are let pass: to tell them from conflicts
+	most      int  // how many steps it may take
 	steps     int
 }
 
@@ -28,7 +33,7 @@ func (s *search) solve() bool {
 	}
 	delete(s.open, app)
 	for _, r := range candidates {
-		if s.steps++; s.steps > searchSteps {
+		if s.steps++; s.steps > s.most {
 			break
 		}
 		if !s.fits(r) {
@@ -48,7 +53,7 @@ func (s *search) solve() bool {
 	return false
 }
 
-func (s *search) exhausted() bool { return s.steps > searchSteps }
+func (s *search) exhausted() bool { return s.steps > s.most }
 
 func (s *search) next() (string, []*outlined) {
 	if len(s.open) == 0 {

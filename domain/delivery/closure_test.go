@@ -421,3 +421,34 @@ func TestPlanIsBounded(t *testing.T) {
 		t.Errorf("got %s", planTold(nil, faults))
 	}
 }
+
+// thicket is a catalogue of apps that need one another in so many versions, and in the end what is not there, that no
+// search comes to its end.
+func thicket() []delivery.Outline {
+	var out []delivery.Outline
+	for k := range 9 {
+		for v := range 25 {
+			out = append(out, outline(fmt.Sprintf("a%d 1.0.%d: a%d", k, v, k+1)))
+		}
+	}
+	return append(out, outline("a9 1.0.0: gone"))
+}
+
+// What is not found within the bound of a search for a cure is not called impossible, and the vendor is not blamed.
+func TestACureThatIsNotFoundInTime(t *testing.T) {
+	t.Parallel()
+	catalogue := thicket()
+	_, faults := delivery.Plan(delivery.NewCatalogue(catalogue), wish(catalogue, "a0 1.0.0", nil))
+	if len(faults) == 0 || faults[0].Slug != "dependency_missing" || !strings.HasPrefix(faults[0].Cure, "install a1 ") {
+		t.Fatalf("%+v", faults)
+	}
+}
+
+// BenchmarkACureInAThicket is the worst that one app costs a list.
+func BenchmarkACureInAThicket(b *testing.B) {
+	catalogue := thicket()
+	c, w := delivery.NewCatalogue(catalogue), wish(catalogue, "a0 1.0.0", nil)
+	for b.Loop() {
+		delivery.Plan(c, w)
+	}
+}

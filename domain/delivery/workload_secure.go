@@ -66,7 +66,7 @@ func (c *checker) insecure(say string, path ...string) {
 	c.path = c.path[:depth]
 }
 
-// bounded refuses a container without requests, and one whose requests are above its limits.
+// bounded refuses a container without requests, or that requests nothing, and one whose requests are above its limits.
 func (c *checker) bounded(box map[string]any) {
 	depth := len(c.path)
 	for _, resource := range [...]string{"cpu", "memory"} {
@@ -74,7 +74,7 @@ func (c *checker) bounded(box map[string]any) {
 		limit, limited := amountOf(box, "limits", resource)
 		c.path = append(c.path, "resources", "requests", resource)
 		switch {
-		case !asked:
+		case !asked || request == 0: // zero is no bound to Kubernetes, and would count as nothing
 			c.refuse(invalid("manifest_unbounded", "a container says how much %s it requests", resource).
 				Curable("set resources.requests.%s", resource))
 		case limited && request > limit:

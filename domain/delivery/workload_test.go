@@ -274,6 +274,7 @@ func refusedContainers() []refusal {
 	}
 	for _, f := range []string{"cpu", "memory"} {
 		out = append(out, refusal{theDeployment, containerAt + ".resources.requests." + f, nil, "manifest_unbounded " + firstJSON + "/resources/requests/" + f},
+			refusal{theDeployment, containerAt + ".resources.requests." + f, "0", "manifest_unbounded " + firstJSON + "/resources/requests/" + f},
 			refusal{theDeployment, containerAt + ".resources.requests." + f, "1Ti", field + firstJSON + "/resources/requests/" + f},
 			refusal{theDeployment, podAt + ".initContainers.0.resources.requests." + f, nil, "manifest_unbounded " + podJSON + "/initContainers/0/resources/requests/" + f})
 	}

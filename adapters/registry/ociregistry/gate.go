@@ -14,6 +14,10 @@ import (
 // maxAnswer bounds every answer's body: manifests, configurations, tokens and charts.
 const maxAnswer = 4 << 20
 
+// maxRedirects is how often one request may be sent on. The library's own check of redirects takes the place of net/http's,
+// which had a bound.
+const maxRedirects = 5
+
 var errTooMuch = errors.New("an answer is longer than 4 MiB")
 
 // gate is the only way to the network. Whatever makes a request, the library, a redirect or a challenge that names an
@@ -60,6 +64,9 @@ func (g *gate) RoundTrip(in *http.Request) (*http.Response, error) {
 		g.refuse(in)
 		return nil, fmt.Errorf("%s is no registered registry", origin(in.URL.Scheme, in.URL.Host))
 	}
+	if redirected(in) > maxRedirects {
+		return nil, fmt.Errorf("%s sends on without end", in.URL.Host)
+	}
 	t, err := g.transports.of(r)
 	if err != nil {
 		return nil, err
@@ -70,6 +77,16 @@ func (g *gate) RoundTrip(in *http.Request) (*http.Response, error) {
 	}
 	response.Body = &bounded{ReadCloser: response.Body, left: maxAnswer}
 	return response, nil
+}
+
+// redirected counts the redirects that led to a request, no further than is of interest.
+func redirected(in *http.Request) int {
+	n := 0
+	for n <= maxRedirects && in.Response != nil && in.Response.Request != nil {
+		in = in.Response.Request
+		n++
+	}
+	return n
 }
 
 // refuse remembers a host for the person who has to register it. That a registry is not asked by the other scheme as well

@@ -69,6 +69,21 @@ func TestARefusalIsNotAskedAgain(t *testing.T) {
 	}
 }
 
+// A registry that sends on to itself for ever is given up after a few requests, not after as many as there is time for.
+func TestRedirectsEnd(t *testing.T) {
+	t.Parallel()
+	round := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+	}
+	for name, h := range map[string]http.Handler{"at the door": http.HandlerFunc(round), "inside": greeted(round)} {
+		s := serve(t, h)
+		newBench(t).refuses(s.Host+"/shop:1.0", "image_check_unavailable", s.registry())
+		if n := s.asked.Load(); n > 30 {
+			t.Errorf("%s: it was asked %d times", name, n)
+		}
+	}
+}
+
 // Nobody who does not answer, answers too slowly or never ends holds a lookup up for longer than its time.
 func TestNoAnswerEndsInTime(t *testing.T) {
 	t.Parallel()

@@ -175,6 +175,7 @@ func TestPackagesThatLeadElsewhere(t *testing.T) {
 	}
 	whole := archived(t, good...)
 	refused(t, Config{}, job(whole[:len(whole)/2]), "chart_invalid")
+	refused(t, Config{}, job(whole[:len(whole)-1]), "chart_invalid") // every file is there, and the checksum is not
 }
 
 // A context that ends takes the wait for a turn and the rendering with it.

@@ -39,7 +39,7 @@ func (u *unpacking) unpack(packaged []byte, depth int) ([]*archive.BufferedFile,
 	for entries := tar.NewReader(unzipped); ; {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			return all, nil
+			return all, u.whole(unzipped)
 		}
 		if err != nil {
 			return nil, invalid("a packaged chart is a gzipped tar: %v", err)
@@ -50,6 +50,18 @@ func (u *unpacking) unpack(packaged []byte, depth int) ([]*archive.BufferedFile,
 		}
 		all = append(all, files...)
 	}
+}
+
+// whole reads to the end, where the checksum is: a package that was cut off or damaged is none.
+func (u *unpacking) whole(from io.Reader) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(from, u.left+1))
+	if u.left -= n; u.left < 0 {
+		return invalid("a chart is larger than is unpacked")
+	}
+	if err != nil {
+		return invalid("a packaged chart is a gzipped tar: %v", err)
+	}
+	return nil
 }
 
 // entry reads one, which is a file, or a package of several; a folder is none.
