@@ -38,8 +38,26 @@ func separator(ref delivery.ImageReference) string {
 	return ":"
 }
 
+// maxCause bounds what a log repeats of an error, which may quote an answer: a page, or what a token came with.
+const maxCause = 500
+
+// brief is an error whose text is cut.
+type brief struct{ error }
+
+func (b brief) Error() string {
+	text := b.error.Error()
+	if len(text) > maxCause {
+		text = strings.ToValidUTF8(text[:maxCause], "") + "…"
+	}
+	return text
+}
+
+// Unwrap returns the error itself.
+func (b brief) Unwrap() error { return b.error }
+
 // failed says why a request gave no clear answer.
 func (s *session) failed(ctx context.Context, err error) error {
+	err = brief{err}
 	if host := s.gate.refused(); host != "" {
 		return s.words.unavailable(s.from, "the answer leads to "+host+", which is no registered registry").
 			Curable("an operator registers %s, if it is to be trusted", host).Because(err)

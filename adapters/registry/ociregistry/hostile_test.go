@@ -232,3 +232,26 @@ func TestContentIsHeldAgainstItsDigest(t *testing.T) {
 		t.Errorf("told truly, it is refused: %v", err)
 	}
 }
+
+// What goes into a log of an answer is brief, however long the answer is, and whoever gives it: a registry, or the server
+// that was to give a token.
+func TestLongAnswersAreNotLogged(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 60_000)
+	token := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"no_token": "` + long + `"}`))
+	}))
+	for name, h := range map[string]http.Handler{
+		"a registry": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(long))
+		}),
+		"a token": challenge("http://"+byName(token.Host)+"/token", inProcess()),
+	} {
+		s := serve(t, h)
+		f := newBench(t).refuses(s.Host+"/shop:1.0", "image_check_unavailable", s.registry(), delivery.Registry{Host: byName(token.Host), PlainHTTP: true})
+		if f.Err == nil || len(f.Err.Error()) > 1000 {
+			t.Errorf("%s: the cause has %d bytes", name, len(fmt.Sprint(f.Err)))
+		}
+	}
+}
