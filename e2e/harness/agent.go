@@ -163,10 +163,10 @@ func (a *Agent) verify(token string) (payload []byte, err error) {
 // Until polls until what is held is so.
 func (a *Agent) Until(what string, ok func() bool) {
 	a.tb.Helper()
-	late := time.Now().Add(30 * time.Second)
+	late := time.Now().Add(patience)
 	for replica := 0; !ok(); replica++ {
 		if time.Now().After(late) {
-			a.tb.Fatalf("after 30 s the agent's desired state is not so that %s: %s\n%s", what, a.Says(), a.stand.Output())
+			a.tb.Fatalf("after %s the agent's desired state is not so that %s: %s\n%s", patience, what, a.Says(), a.stand.Output())
 		}
 		if _, err := a.Poll(replica, time.Second); err != nil {
 			a.tb.Fatalf("waiting until %s: %v", what, err)

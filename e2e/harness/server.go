@@ -217,10 +217,13 @@ func (s *Server) Reload() { s.t.Helper(); s.process.signal(syscall.SIGHUP) }
 // Output is what berthd printed so far.
 func (s *Server) Output() string { return s.process.output() }
 
-// Eventually waits for something that another process does by itself; it fails the test after 30 s.
+// patience is how long something is waited for that is a matter of a second, unless the machine has a lot to do.
+const patience = time.Minute
+
+// Eventually waits for something that another process does by itself; it fails the test after a minute.
 func (s *Server) Eventually(what string, ok func() bool) {
 	s.t.Helper()
-	s.Within(30*time.Second, what, ok)
+	s.Within(patience, what, ok)
 }
 
 // Within is Eventually with another bound.
