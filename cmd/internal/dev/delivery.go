@@ -76,15 +76,11 @@ func (r *running) seedLicense(ctx context.Context, s *seeds) (contract.License, 
 		return made, err
 	}
 	s.licenseKey = made.LicenseKey
-	apps := contract.LicenseApps{}
-	for _, app := range demoApps() {
-		apps.Apps = append(apps.Apps, contract.LicenseApp{App: app.id})
-	}
-	_, err = s.api.SetLicenseApps(ctx, made.ID, apps)
-	return made, err
+	return made, nil
 }
 
-// seedDeployment makes an installation with the app that the other one needs, or finds that of the runs before.
+// seedDeployment makes an installation with the app that the other one needs, or finds that of the runs before. The apps
+// are put on the license before it and not with the license, which a run that was stopped between may have made.
 func (r *running) seedDeployment(ctx context.Context, s *seeds, license contract.License) error {
 	all, err := s.api.Deployments(ctx, license.ID, apiclient.Page{Limit: 1})
 	if err != nil {
@@ -93,6 +89,13 @@ func (r *running) seedDeployment(ctx context.Context, s *seeds, license contract
 	if len(all.Deployments) > 0 {
 		s.install = all.Deployments[0].InstallID
 		return nil
+	}
+	apps := contract.LicenseApps{}
+	for _, app := range demoApps() {
+		apps.Apps = append(apps.Apps, contract.LicenseApp{App: app.id})
+	}
+	if _, err := s.api.SetLicenseApps(ctx, license.ID, apps); err != nil {
+		return err
 	}
 	made, err := s.api.CreateDeployment(ctx, contract.NewDeployment{
 		Customer: customer, License: license.ID, Namespace: "acme",
