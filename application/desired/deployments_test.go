@@ -312,7 +312,8 @@ func TestHistory(t *testing.T) {
 	if at.Apps[0].Version != "2.0.0" || head.Revision != 3 {
 		t.Fatalf("%+v", at)
 	}
-	docs, err := w.Rendered(w.ctx, install, at.Apps[0])
+	rendered, err := w.Rendered(w.ctx, install, at.Apps[:1])
+	docs := rendered[at.Apps[0].App]
 	w.must(err)
 	if len(docs) != 2 {
 		t.Fatalf("%d objects", len(docs))

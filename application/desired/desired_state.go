@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"berth/domain/delivery"
+	"berth/domain/fault"
 	"berth/ports/store"
 )
 
@@ -27,17 +28,37 @@ func (d *Desired) DesiredState(ctx context.Context, install string, revision int
 	return out, head, err
 }
 
-// Rendered returns the objects of an app in a revision. Fault: NotFound object_not_found where it is none of them.
-func (d *Desired) Rendered(ctx context.Context, install string, app delivery.DesiredApp) ([]delivery.Document, error) {
-	var content []byte
-	err := d.Store.View(ctx, func(ctx context.Context, r *store.Roles) (err error) {
-		content, err = r.Objects.Read(ctx, install, app.Manifests.SHA256)
-		return err
-	})
-	if err != nil {
-		return nil, err
+// MaxRendered is how many bytes of rendered objects one answer holds.
+const MaxRendered = 4 << 20
+
+// Rendered returns the objects of apps in a revision, by app; tombstones have none. Faults: Invalid objects_too_large
+// where they are more than MaxRendered together; NotFound object_not_found where they are none of them.
+func (d *Desired) Rendered(ctx context.Context, install string, apps []delivery.DesiredApp) (map[string][]delivery.Document, error) {
+	var size int64
+	for _, app := range apps {
+		size += app.Manifests.Size
 	}
-	return delivery.Decode(content)
+	if size > MaxRendered {
+		return nil, fault.New(fault.Invalid, "objects_too_large", "the objects have %d bytes, and an answer at most %d", size, MaxRendered).
+			At("objects").Curable("ask for those of one app, by ?app=")
+	}
+	out := map[string][]delivery.Document{}
+	err := d.Store.View(ctx, func(ctx context.Context, r *store.Roles) error {
+		for _, app := range apps {
+			if app.Removed {
+				continue
+			}
+			content, err := r.Objects.Read(ctx, install, app.Manifests.SHA256)
+			if err != nil {
+				return err
+			}
+			if out[app.App], err = delivery.Decode(content); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // History lists the revisions of a deployment below the given one, newest first; from the newest where it is 0. They come

@@ -73,3 +73,23 @@ func TestCustomersReachNoIdentity(t *testing.T) {
 	_, err = w.prepare(delivery.ByCustomer, choice("odd", "1.0.0", "name", "even"))
 	w.refused(err, fault.Invalid, "parameter_reaches_identity")
 }
+
+// No answer holds more objects than fit into one; those of one app are told by themselves, and of a tombstone there are none.
+func TestRenderedObjectsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := stocked(t)
+	w.selected(choice("db", "1.0.0"), choice("blog", "1.0.0"))
+	apps := w.head().Apps
+	rendered, err := w.Rendered(w.ctx, install, apps)
+	w.must(err)
+	if len(rendered) != 2 || len(rendered["blog"]) != 2 {
+		t.Errorf("%v", rendered)
+	}
+	apps[0].Removed = true
+	if rendered, err = w.Rendered(w.ctx, install, apps); err != nil || len(rendered) != 1 {
+		t.Errorf("with a tombstone %v, %v", rendered, err)
+	}
+	apps[1].Manifests.Size = desired.MaxRendered + 1
+	_, err = w.Rendered(w.ctx, install, apps)
+	w.refused(err, fault.Invalid, "objects_too_large")
+}

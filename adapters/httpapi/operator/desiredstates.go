@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -45,8 +46,9 @@ func (d Deps) present(ctx context.Context, install string, failed error) (*desir
 
 type desiredStateIn struct {
 	DeploymentPath
-	Revision int64 `query:"revision" minimum:"0" maximum:"9007199254740991" doc:"Absent: the present one"`
-	Objects  bool  `query:"objects" doc:"With the rendered objects of each app"`
+	Revision int64  `query:"revision" minimum:"0" maximum:"9007199254740991" doc:"Absent: the present one"`
+	Objects  bool   `query:"objects" doc:"With the rendered objects of each app"`
+	App      string `query:"app" maxLength:"63" doc:"Of this app alone"`
 }
 
 func (d Deps) desiredState(ctx context.Context, in *desiredStateIn) (*desiredOut, error) {
@@ -59,19 +61,28 @@ func (d Deps) desiredState(ctx context.Context, in *desiredStateIn) (*desiredOut
 	if out.Current {
 		out.Frozen, out.Proven, out.Claimed = head.Frozen, head.Proven, head.Claimed
 	}
-	out.Apps = httpapi.Each(r.Apps, desiredApp)
-	for i, app := range r.Apps {
-		if !in.Objects || app.Removed {
-			continue
-		}
-		docs, err := d.Desired.Rendered(ctx, in.Deployment, app)
-		if err != nil {
-			return nil, err
-		}
-		shown := identity.CheckRole(operatorOf(ctx).Role, identity.RoleOperator) == nil
-		out.Apps[i].Objects = httpapi.Each(docs, func(doc delivery.Document) map[string]any { return redacted(doc, shown) })
+	apps := r.Apps
+	if in.App != "" {
+		apps = slices.DeleteFunc(slices.Clone(apps), func(a delivery.DesiredApp) bool { return a.App != in.App })
+	}
+	if out.Apps = httpapi.Each(apps, desiredApp); in.Objects {
+		err = d.withObjects(ctx, in.Deployment, apps, out.Apps)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &desiredOut{out}, nil
+}
+
+func (d Deps) withObjects(ctx context.Context, install string, apps []delivery.DesiredApp, out []contract.DesiredApp) error {
+	rendered, err := d.Desired.Rendered(ctx, install, apps)
+	shown := identity.CheckRole(operatorOf(ctx).Role, identity.RoleOperator) == nil
+	for i, app := range apps {
+		if docs, ok := rendered[app.App]; ok {
+			out[i].Objects = httpapi.Each(docs, func(doc delivery.Document) map[string]any { return redacted(doc, shown) })
+		}
+	}
+	return err
 }
 
 // redacted hides what a Secret holds from who may only look (§9).
