@@ -107,6 +107,7 @@ type observationRow struct {
 	Installed   bool    `bun:"installed"`
 	InstalledAt instant `bun:"installed_at"`
 	InstalledAs string  `bun:"installed_as"`
+	Reached     string  `bun:"reached"`
 	Quarantined int64   `bun:"quarantined"`
 }
 
@@ -114,7 +115,8 @@ func (d *document) observation(v delivery.Observation) observationRow {
 	return observationRow{
 		InstallID: v.InstallID, App: v.App, Version: v.Version, Outcome: string(v.Outcome), Detail: v.Detail,
 		Failures: writeList(d, v.Failures), Revision: v.Revision, Digest: v.Digest, ReportedAt: instant(v.ReportedAt),
-		Installed: v.Installed, InstalledAt: instant(v.InstalledAt), InstalledAs: v.InstalledAs, Quarantined: v.Quarantined,
+		Installed: v.Installed, InstalledAt: instant(v.InstalledAt), InstalledAs: v.InstalledAs, Reached: v.Reached,
+		Quarantined: v.Quarantined,
 	}
 }
 
@@ -124,7 +126,7 @@ func (r observationRow) value() (delivery.Observation, error) {
 		InstallID: r.InstallID, App: r.App, Version: r.Version, Outcome: delivery.Outcome(r.Outcome), Detail: r.Detail,
 		Failures: readList[string](&d, r.Failures), Revision: r.Revision, Digest: r.Digest,
 		ReportedAt: time.Time(r.ReportedAt), Installed: r.Installed, InstalledAt: time.Time(r.InstalledAt),
-		InstalledAs: r.InstalledAs, Quarantined: r.Quarantined,
+		InstalledAs: r.InstalledAs, Reached: r.Reached, Quarantined: r.Quarantined,
 	}, d.err
 }
 

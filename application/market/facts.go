@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ func (f facts) desired(app string) delivery.DesiredApp {
 func (f facts) question(asked delivery.Asked, catalogue *delivery.Catalogue) delivery.Question {
 	return delivery.Question{
 		Asked: asked, Now: f.now, License: f.license, Entitlements: f.entitlements, Catalogue: catalogue, Apps: f.head.Apps,
-		InFlight: f.inFlight, GateOpen: f.deployment.GateOpen, Used: f.used,
+		Observations: slices.Collect(maps.Values(f.observations)), InFlight: f.inFlight, GateOpen: f.deployment.GateOpen, Used: f.used,
 	}
 }
 

@@ -136,7 +136,7 @@ func (p prepared) decide(now desired.Situation) (delivery.Judgement, delivery.Ed
 	}
 	j := delivery.Judge(delivery.Question{
 		Asked: p.asked, Now: now.Now, License: now.License, Entitlements: now.Entitlements, Catalogue: p.catalogue,
-		Apps: now.Head.Record().Apps, InFlight: records(now.InFlight), GateOpen: now.Deployment.Record().GateOpen,
+		Apps: now.Head.Record().Apps, Observations: now.Observations, InFlight: records(now.InFlight), GateOpen: now.Deployment.Record().GateOpen,
 		Used: now.Used, Prepared: p.outcome,
 	})
 	if err := j.Refusal(); err != nil {

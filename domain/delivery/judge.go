@@ -28,6 +28,7 @@ type Question struct {
 	Catalogue    *Catalogue                // the app, what is in the deployment, and all that they need
 	Apps         []DesiredApp              // of the head, tombstones too
 	InFlight     []IntentRecord            // of the deployment
+	Observations []Observation             // of the deployment
 	GateOpen     bool
 	Used         entitlement.Usage // by all deployments of the license
 	Prepared     *Preparation      // nil before the release was rendered: what it needs is judged then
@@ -197,6 +198,7 @@ func (j *judging) plan() {
 	if j.Action == Upgrade && j.From != "" && !j.rises(&w) {
 		return
 	}
+	defer j.returns()
 	choices, faults := Plan(j.Catalogue, w)
 	for _, f := range faults {
 		j.against(f.At("version"))
@@ -253,17 +255,41 @@ func (j *judging) rises(w *Wish) bool {
 	return j.Asked.Version != ""
 }
 
-// gate refuses an upgrade to a release whose schema migrations are under control, and one that passes over such a
-// release: it would have to run them, too (E8).
+// returns sees to it that an app which was here before, and was uninstalled, comes back in no lower version: that would be
+// a downgrade in two steps.
+func (j *judging) returns() {
+	reached := j.reached()
+	if j.Action != Install || j.From != "" || !higher(reached, j.Judgement.Version) {
+		return
+	}
+	j.against(fault.New(fault.Conflict, "downgrade_refused", "%s %s was here before, and its data may be in the form of that", j.App, reached).
+		At("version").Curable("ask for version %s or above; going back is the vendor's to do", reached))
+}
+
+// reached is the highest version of the app that was ever tried in the deployment; empty: none.
+func (j *judging) reached() string {
+	i := slices.IndexFunc(j.Observations, func(o Observation) bool { return o.App == j.App })
+	if i < 0 {
+		return ""
+	}
+	return j.Observations[i].Reached
+}
+
+// gate refuses an upgrade to a release whose schema migrations are under control, and one that passes over such a release
+// (E8). An app that was here before and comes back in a higher version is upgraded, too.
 func (j *judging) gate() {
-	if j.Action != Upgrade || j.GateOpen || j.From == "" || j.Judgement.Version == "" {
+	from := j.From
+	if j.Action == Install {
+		from = j.reached()
+	}
+	if j.GateOpen || from == "" || j.Judgement.Version == "" {
 		return
 	}
 	for _, r := range j.Catalogue.releases[j.App] {
-		if r.SchemaGate && higher(r.Version, j.From) && !higher(r.Version, j.Judgement.Version) {
+		if r.SchemaGate && higher(r.Version, from) && !higher(r.Version, j.Judgement.Version) {
 			j.against(fault.New(fault.Conflict, "schema_gate_closed",
-				"upgrading %s from %s to %s runs the schema migrations of %s, for which the gate is closed",
-				j.App, j.From, j.Judgement.Version, r.Version).Curable("ask the vendor to open the schema gate of this deployment"))
+				"going from %s %s to %s runs the schema migrations of %s, for which the gate is closed",
+				j.App, from, j.Judgement.Version, r.Version).Curable("ask the vendor to open the schema gate of this deployment"))
 			return
 		}
 	}

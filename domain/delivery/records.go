@@ -222,6 +222,7 @@ type Observation struct {
 	Installed   bool      // by the customer's platform only
 	InstalledAt time.Time
 	InstalledAs string // the version that the platform installed
+	Reached     string // the highest version that was ever tried here, uninstalled since or not: data may be in its form (E8)
 	Quarantined int64  // DesiredApp.Since of what failed and is not tried again (G5); 0: none
 }
 

@@ -126,6 +126,7 @@ func (r Report) Judge(at Standpoint) ReportVerdict {
 		if wanted {
 			before := o.Quarantined
 			o.Quarantined = a.quarantine(r.Observed, desired, before)
+			o.Reached = a.reached(r.Observed, desired, o.Reached)
 			if o.Quarantined != 0 && o.Quarantined != before {
 				v.Quarantined = append(v.Quarantined, a.App)
 			}
@@ -171,6 +172,20 @@ func (at Standpoint) observation(r Report, a AppReport) Observation {
 	o.Detail, o.Failures = clip(a.Detail, maxReportDetail), clipAll(a.Failures, maxFailures, maxFailure)
 	o.Revision, o.ReportedAt = r.Observed, ident.Instant(at.Now)
 	return o
+}
+
+// reached is the highest version that was tried: what runs, and what was applied, whatever became of it.
+func (a AppReport) reached(observed int64, desired DesiredApp, before string) string {
+	tried := []string{a.Version}
+	if observed >= desired.Since && !desired.Removed {
+		tried = append(tried, desired.Version)
+	}
+	for _, version := range tried {
+		if CheckVersion(version) == nil && (before == "" || higher(version, before)) {
+			before = version
+		}
+	}
+	return before
 }
 
 // quarantine is the key of what failed. A report on a revision before the app became what it is now says nothing of it.

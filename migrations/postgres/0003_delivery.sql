@@ -167,6 +167,7 @@ CREATE TABLE observations (
     installed    BOOLEAN NOT NULL,
     installed_at BIGINT,
     installed_as TEXT COLLATE "C" NOT NULL,
+    reached      TEXT COLLATE "C" NOT NULL,
     quarantined  BIGINT NOT NULL,
     PRIMARY KEY (install_id, app)
 );

@@ -167,6 +167,7 @@ CREATE TABLE observations (
     installed    INTEGER NOT NULL,
     installed_at INTEGER,
     installed_as TEXT NOT NULL,
+    reached      TEXT NOT NULL,
     quarantined  INTEGER NOT NULL,
     PRIMARY KEY (install_id, app)
 ) STRICT, WITHOUT ROWID;
