@@ -148,24 +148,32 @@ func appName(n int) string { return fmt.Sprintf("app-%04d", n) }
 
 const smallest = `apiVersion: v1
 kind: Secret
-metadata: {name: main}
+metadata: {name: NAME}
 type: Opaque
 data: {word: eA==}
 `
 
-// seed fills the catalogue, entitles to every hundredth app, and installs ten of those.
-func (st *stall) seed() {
-	source, bad := delivery.EncodeFiles(map[string]string{"app.yaml": smallest})
+// source is what an app is made of: one object, of a name of its own.
+func (st *stall) source(n int) []byte {
+	st.b.Helper()
+	source, bad := delivery.EncodeFiles(map[string]string{"app.yaml": strings.Replace(smallest, "NAME", appName(n), 1)})
 	if bad != nil {
 		st.b.Fatal(bad)
 	}
+	return source
+}
+
+// seed fills the catalogue, entitles to every hundredth app, and installs ten of those.
+func (st *stall) seed() {
 	for from := 0; from < st.apps; from += appsOfOneCommit {
 		st.do(func(ctx context.Context, r *store.Roles) error {
-			must(st.b, r.Objects.Put(ctx, source))
+			var sources [][]byte
 			for n := from; n < min(from+appsOfOneCommit, st.apps); n++ {
+				source := st.source(n)
+				sources = append(sources, source)
 				st.app(ctx, r, n, delivery.Digest(source))
 			}
-			return nil
+			return r.Objects.Put(ctx, sources...)
 		})
 	}
 	st.do(func(ctx context.Context, r *store.Roles) error {
@@ -181,7 +189,7 @@ func (st *stall) seed() {
 		for n := 0; n < st.apps; n += st.between() {
 			rights = append(rights, entitlement.Entitlement{License: benchedLicense, App: appName(n), GrantedAt: st.now})
 			if len(apps) < 10 {
-				apps = append(apps, delivery.DesiredApp{App: appName(n), Version: "1.2.0", Manifests: delivery.BlobOf(source), Since: 1, Usage: entitlement.Usage{Apps: 1}})
+				apps = append(apps, delivery.DesiredApp{App: appName(n), Version: "1.2.0", Manifests: delivery.BlobOf(st.source(n)), Since: 1, Usage: entitlement.Usage{Apps: 1}})
 				observed = append(observed, delivery.Observation{
 					InstallID: benchedInstall, App: appName(n), Version: "1.2.0", Outcome: delivery.OutcomeHealthy, Revision: 1, ReportedAt: st.now,
 				})
