@@ -168,7 +168,7 @@ func (a *Agent) Until(what string, ok func() bool) {
 		if time.Now().After(late) {
 			a.tb.Fatalf("after %s the agent's desired state is not so that %s: %s\n%s", patience, what, a.Says(), a.stand.Output())
 		}
-		if _, err := a.Poll(replica, time.Second); err != nil {
+		if _, err := a.Poll(replica, time.Second); err != nil && fault.KindOf(err) != fault.Unavailable { // else it comes again
 			a.tb.Fatalf("waiting until %s: %v", what, err)
 		}
 	}

@@ -2,10 +2,13 @@ package harness
 
 import (
 	"bytes"
+	"crypto/rand"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -93,12 +96,21 @@ func freeAddresses(t testing.TB) (one, other string) {
 	return free[0], free[1]
 }
 
-// addresses are several at which nobody listens. They are held together, or the second might be the first.
+// addresses are several at which nobody listens. They are held together, or the second might be the first. They lie below
+// what Linux gives to connections by itself: between two starts of a program nobody's connection takes its port.
 func addresses(t testing.TB, n int) (free []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	const lowest, many = 12_000, 20_000
+	for tries := 0; len(free) < n; tries++ {
+		port, err := rand.Int(rand.Reader, big.NewInt(many))
 		must(t, err)
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.FormatInt(lowest+port.Int64(), 10))
+		if err != nil {
+			if tries > 100*n {
+				t.Fatalf("no port is free: %v", err)
+			}
+			continue
+		}
 		defer func() { _ = l.Close() }()
 		free = append(free, l.Addr().String())
 	}

@@ -68,6 +68,9 @@ func (d Deps) named(operation string, do func(*gin.Context, desired.AgentCaller)
 	}
 }
 
+// afterWait is how long the work of a poll may go on after its wait: a review that is due may be made in its last moment.
+const afterWait = 10 * time.Second
+
 func (d Deps) poll(c *gin.Context, caller desired.AgentCaller) error {
 	wait, err := httpapi.Wait(c.Query("wait"))
 	if err != nil {
@@ -77,7 +80,7 @@ func (d Deps) poll(c *gin.Context, caller desired.AgentCaller) error {
 	ctx := c.Request.Context()
 	if wait > 0 {
 		var stop context.CancelFunc
-		ctx, stop = httpapi.Waiting(ctx, wait+time.Second)
+		ctx, stop = httpapi.Waiting(ctx, wait+afterWait)
 		defer stop()
 	}
 	answer, err := d.Desired.Poll(ctx, in)
